@@ -1,0 +1,1 @@
+"""Records of runs, their statistics, and the figures, tables and report made of them."""
