@@ -1,0 +1,106 @@
+"""One gradient step of f or f* by fused matrix products."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+
+from theory.network import Array, Inputs, Network
+
+
+class Engine:
+    """Mutable state of one run, neurons along the last (contiguous) axis, rows sorted by client.
+
+    Rows that share γ and S form a group: a single one for S = λI with aggregated BN. Then one
+    row of coefficients serves all points and the work is two matrix products a step.
+    """
+
+    def __init__(self, network: Network, inputs: Inputs, targets: Float[Array, " n"]) -> None:
+        order = np.argsort(inputs.column, kind="stable")
+        self.template = network
+        self.x, self.y = inputs.x[order], targets[order]
+        self.v = np.array(network.v.T, order="C")
+        self.gamma = np.array(network.gamma.T, order="C")
+        self.signs = network.c / np.sqrt(network.width)
+        self.scale = inputs.covariances if isinstance(inputs.covariances, float) else None
+        used, starts = np.unique(inputs.column[order], return_index=True)
+        if self.scale is not None and not network.client_specific:
+            used, starts = used[:1], starts[:1]
+        bounds = [*starts.tolist(), len(self.y)]
+        self.groups = [slice(a, b) for a, b in pairwise(bounds)]
+        # The row of gamma that each group trains.
+        self.rows = used if network.client_specific else np.zeros_like(used)
+        self.matrices = None if self.scale is not None else np.asarray(inputs.covariances)[used]
+        self.active = np.empty((len(self.y), network.width))
+        self.mask = np.empty_like(self.active)
+        self.residual = np.empty(len(self.y))
+
+    def forward(self) -> float:
+        """The loss; leaves the residual and what `step` needs."""
+        np.matmul(self.x, self.v, out=self.active)
+        self.squares = np.einsum("dm,dm->m", self.v, self.v)
+        if self.matrices is not None:
+            self.image = self.matrices @ self.v
+            self.norm2 = np.einsum("dm,gdm->gm", self.v, self.image)
+        else:
+            self.norm2 = self.scale * self.squares[None]
+        if not np.isfinite(self.norm2).all():
+            return np.inf  # an overflow would pass for f = 0 below
+        self.signs_by_norm = self.signs / np.sqrt(self.norm2)
+        gamma = self.gamma[self.rows]
+        self.slope = gamma * self.signs_by_norm
+        self._rectify(gamma)
+        for group, slope in zip(self.groups, self.slope, strict=True):
+            self.residual[group] = self.active[group] @ slope - self.y[group]
+        return 0.5 * float(self.residual @ self.residual)
+
+    def step(self, eta: float) -> None:
+        """One gradient step on V and γ from the last `forward`."""
+        np.not_equal(self.active, 0.0, out=self.mask)
+        shared = len(self.groups) == 1
+        pull = np.empty_like(self.slope)
+        for i, group in enumerate(self.groups):
+            pull[i] = self.residual[group] @ self.active[group]
+            if not shared:
+                self.mask[group] *= self.slope[i]
+        gradient = (self.x * self.residual[:, None]).T @ self.mask
+        if shared:
+            gradient *= self.slope
+        radial = self.slope * pull
+        if self.matrices is not None:
+            gradient -= np.einsum("gm,gdm->dm", radial / self.norm2, self.image)
+        else:
+            gradient -= (radial.sum(axis=0) / self.squares) * self.v
+        self.v -= eta * gradient
+        np.subtract.at(self.gamma, self.rows, eta * self.signs_by_norm * pull)
+
+    def rounding(self) -> float:
+        """Bound of the rounding error of ‖f − y‖₂: γ_{m+d+8} Σ_k |coefficient| ‖v_k‖ ‖x_p‖."""
+        unit = np.finfo(float).eps / 2
+        terms = self.v.shape[0] + self.v.shape[1] + 8
+        reach = np.abs(self.slope) @ np.sqrt(self.squares)
+        sizes = np.linalg.norm(self.x, axis=1)
+        for group, bound in zip(self.groups, reach, strict=True):
+            sizes[group] *= bound
+        sizes += np.abs(self.y)
+        return float(terms * unit / (1 - terms * unit) * np.linalg.norm(sizes))
+
+    def network(self) -> Network:
+        """A copy of the present parameters."""
+        return replace(
+            self.template,
+            v=np.array(self.v.T, order="C"),
+            gamma=np.array(self.gamma.T, order="C"),
+        )
+
+    def _rectify(self, gamma: Float[Array, "g m"]) -> None:
+        """Turns v·x into 1{γ v·x > 0} v·x in place."""
+        turned = not (gamma > 0).all()
+        for group, row in zip(self.groups, np.sign(gamma), strict=True):
+            part = self.active[group]
+            if turned:
+                part *= row
+            np.maximum(part, 0.0, out=part)
+            if turned:
+                part *= row

@@ -1,0 +1,16 @@
+"""Types of the inputs that functions check by hand: exact for a type checker, anything at run time.
+
+A run-time type checker would otherwise answer bad input before the function's own advice does.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    Real = float
+    Whole = int
+else:
+    ArrayLike = Real = Whole = object
+
+__all__ = ["ArrayLike", "Real", "Whole"]

@@ -1,0 +1,218 @@
+"""Full-batch gradient descent on f and f* of finite width, and its linearised prediction."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theory._engine import Engine
+from theory._loose import ArrayLike, Real, Whole
+from theory._validate import positive
+from theory.finite_width import kernels_of
+from theory.network import Array, Inputs, Network, as_inputs, at_least
+
+# A loss this many times its start (plus that of f = 0) is called divergence: early growth that
+# training recovers from, which a large step can cause, stays far below.
+_GROWTH = 1e12
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regression task: points, targets, client labels and the fixed covariances S_i.
+
+    Attributes:
+        x: (n, d) points, centred by their client's mean (`theory.centre`).
+        y: n real targets.
+        client: n labels, each one of the network's clients.
+        covariances: (N, d, d) in the order of the network's clients, or λ for S_i = λI.
+    """
+
+    x: ArrayLike
+    y: ArrayLike
+    client: ArrayLike
+    covariances: ArrayLike
+
+
+@dataclass(frozen=True)
+class KernelSpectra:
+    """Smallest and largest eigenvalue of the kernels at the recorded steps.
+
+    Attributes:
+        steps: (k,) step numbers.
+        V, G, Lambda: (k, 2), columns smallest and largest. V and Lambda = V/α² + G as in Eq. (9).
+        rounding: (k,) bound used for the error of Lambda's eigenvalues: n·(m + n)·u·‖Λ‖₂ covers
+            the eigensolver and the summation over neurons.
+    """
+
+    steps: Int[Array, " k"]
+    V: Float[Array, "k 2"]
+    G: Float[Array, "k 2"]
+    Lambda: Float[Array, "k 2"]
+    rounding: Float[Array, " k"]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What gradient descent did.
+
+    Attributes:
+        losses: L(t) = ½‖f(t) − y‖² for t = 0, 1, …; all finite, shorter than asked if it diverged.
+        status: "finished" or "diverged".
+        diverged_at: the first step whose loss is not finite or has grown beyond 1e12 times the
+            start, or None.
+        spectra: the kernels' extreme eigenvalues at the steps asked for.
+        network: the parameters after the last step; after divergence, those last recorded.
+        step_size: η, the same for V and γ.
+        rounding: bound of the rounding error of ‖f − y‖₂ in one evaluation of the network.
+    """
+
+    losses: Float[Array, " t"]
+    status: Literal["finished", "diverged"]
+    diverged_at: int | None
+    spectra: KernelSpectra
+    network: Network
+    step_size: float
+    rounding: float
+
+    @property
+    def squared_residuals(self) -> Float[Array, " t"]:
+        """‖f(t) − y‖², the left side of Theorem III.4."""
+        return 2.0 * self.losses
+
+
+def gradient_descent(
+    network: Network,
+    problem: Problem,
+    *,
+    step_size: Real,
+    steps: Whole,
+    kernels_at: Iterable[Whole] = (0,),
+    progress: Callable[[float], object] | None = None,
+) -> Trajectory:
+    """Minimises L = ½ Σ_p (f(x_p) − y_p)² over (V, γ), c fixed, by full-batch gradient descent.
+
+    One step size η serves V and γ, as in Theorem III.4. The network given is not changed.
+
+    Args:
+        network: f or f* at t = 0.
+        problem: points, targets, clients and covariances.
+        step_size: η > 0.
+        steps: number of steps, 0 or more.
+        kernels_at: steps at which the extreme eigenvalues of V, G and Λ are recorded.
+        progress: called now and then with the fraction of the steps done.
+
+    Returns:
+        The loss at every step. Divergence is a status, never a NaN.
+
+    Raises:
+        ValueError, TypeError: bad points, targets, labels, covariances, step size or step number.
+    """
+    inputs = as_inputs(network, problem.x, problem.client, problem.covariances)
+    targets = _as_targets(problem.y, len(inputs.x))
+    eta = positive(step_size, "step_size")
+    total = at_least(steps, 0, "steps")
+    wanted = {at_least(step, 0, "kernels_at") for step in kernels_at}
+    if wanted and max(wanted) > total:
+        raise ValueError(f"kernels_at asks for step {max(wanted)} of only {total} steps.")
+    engine = Engine(network, inputs, targets)
+    losses: list[float] = []
+    recorded: dict[int, tuple[float, ...]] = {}
+    limit, rounding, diverged_at = np.inf, 0.0, None
+    last = network
+    for t in range(total + 1):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            loss = engine.forward()
+        if t == 0:
+            limit = _GROWTH * (loss + 0.5 * float(targets @ targets))
+            rounding = engine.rounding()
+        if not loss <= limit:
+            diverged_at = t
+            break
+        losses.append(loss)
+        if t in wanted or t == total:
+            last = engine.network()
+        if t in wanted:
+            recorded[t] = _extremes(last, inputs)
+        if t < total:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                engine.step(eta)
+        if progress is not None and (t == total or t % max(1, total // 200) == 0):
+            progress(1.0 if total == 0 else t / total)
+    return Trajectory(
+        np.array(losses),
+        "finished" if diverged_at is None else "diverged",
+        diverged_at,
+        _as_spectra(recorded),
+        last,
+        eta,
+        rounding,
+    )
+
+
+def linearised_losses(
+    kernel: ArrayLike, residual: ArrayLike, step_size: Real, steps: Whole
+) -> Float[Array, " t"]:
+    """L(t) = ½‖(I − ηΛ)^t (f(0) − y)‖², the lazy-training prediction, for t = 0..steps.
+
+    Args:
+        kernel: (n, n) symmetric Λ(0).
+        residual: n numbers, f(0) − y.
+        step_size: η > 0.
+        steps: 0 or more.
+
+    Returns:
+        (steps + 1,) losses; infinite where a diverging prediction overflows.
+
+    Raises:
+        ValueError, TypeError: shapes do not fit, a number is not finite, η ≤ 0 or steps < 0.
+    """
+    matrix = np.asarray(kernel, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise ValueError("kernel must be a finite square matrix, such as kernels(…).Lambda.")
+    if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
+        raise ValueError("kernel is not symmetric; pass (K + K.T) / 2.")
+    start = _as_targets(residual, len(matrix), "residual")
+    eta = positive(step_size, "step_size")
+    times = np.arange(at_least(steps, 0, "steps") + 1)
+    values, vectors = np.linalg.eigh(matrix)
+    energy = 0.5 * (vectors.T @ start) ** 2
+    base = (1.0 - eta * values) ** 2
+    out = np.zeros(len(times))
+    with np.errstate(over="ignore", under="ignore"):
+        for rate, weight in zip(base, energy, strict=True):
+            if weight > 0:
+                out += weight * rate**times
+    return out
+
+
+def _as_targets(values: ArrayLike, count: int, name: str = "y") -> Float[Array, " n"]:
+    """`count` finite real numbers as float64."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}.")
+    if array.shape != (count,):
+        raise ValueError(f"{name} has shape {array.shape}; ({count},) is needed, one per point.")
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} holds NaN or infinity at position {np.argmin(np.isfinite(array))}."
+        )
+    return array.astype(np.float64)
+
+
+def _extremes(network: Network, inputs: Inputs) -> tuple[float, ...]:
+    """Smallest and largest eigenvalue of V, G and Λ, and the bound of Λ's error."""
+    kernels = kernels_of(network, inputs)
+    out: list[float] = []
+    for matrix in (kernels.V, kernels.G, kernels.Lambda):
+        values = np.linalg.eigvalsh(matrix)
+        out += [float(values[0]), float(values[-1])]
+    n = len(inputs.x)
+    return (*out, n * (n + network.width) * np.finfo(float).eps * out[-1])
+
+
+def _as_spectra(recorded: dict[int, tuple[float, ...]]) -> KernelSpectra:
+    table = np.array(list(recorded.values()), dtype=np.float64).reshape(-1, 7)
+    steps = np.array(list(recorded), dtype=np.int64)
+    return KernelSpectra(steps, table[:, 0:2], table[:, 2:4], table[:, 4:6], table[:, 6])
