@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -38,3 +40,19 @@ def generator(
 def numpy_generator(seed: int, *purpose: str | int) -> np.random.Generator:
     """A NumPy generator (PCG64), seeded by `derive(seed, *purpose)`."""
     return np.random.Generator(np.random.PCG64(derive(seed, *purpose)))
+
+
+@contextmanager
+def forked(seed: int, *purpose: str | int, device: str | torch.device = "cpu") -> Iterator[None]:
+    """Seeds torch's global generators of the CPU and `device` for one block, then restores them.
+
+    For initialisers and layers such as dropout, which know no other generator.
+    """
+    place = torch.device(device)
+    cuda = [place] if place.type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        torch.default_generator.manual_seed(derive(seed, *purpose))
+        if cuda:
+            with torch.cuda.device(place):
+                torch.cuda.manual_seed(derive(seed, *purpose))
+        yield

@@ -1,0 +1,31 @@
+"""The registry of algorithms, one file each."""
+
+import inspect
+from collections.abc import Callable
+
+from empirical.algorithm import Algorithm
+from empirical.algorithms.fedavg import fedavg
+from empirical.algorithms.fedprox import fedprox
+from empirical.algorithms.local import local_only
+from empirical.registry import find
+
+ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
+    "fedavg": fedavg,
+    "fedprox": fedprox,
+    "local": local_only,
+}
+
+
+def build_algorithm(name: str, **settings: float) -> Algorithm:
+    """The registered algorithm of this name with its hyper-parameters.
+
+    Raises:
+        ValueError: unknown name (the nearest are offered), or a setting that it does not have.
+    """
+    factory = find(ALGORITHMS, name, "algorithm")
+    known = inspect.signature(factory).parameters
+    for setting in settings:
+        if setting not in known:
+            has = f"its settings are {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"algorithm '{name}' has no setting '{setting}': {has}")
+    return factory(**settings)
