@@ -1,0 +1,81 @@
+"""Federations by name: `load_federation("digits")` gives a list of clients."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from empirical.data import digits
+from empirical.data.client import Client, Split, fingerprint
+from empirical.registry import find
+
+__all__ = ["FEDERATIONS", "Client", "Federation", "Split", "fingerprint", "load_federation"]
+
+Progress = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A federation that can be loaded by name.
+
+    Attributes:
+        name: what to call it.
+        description: one line for `--list`.
+        clients: names of the clients, in order.
+        classes: number of classes.
+        image: (channels, height, width).
+        minutes: time of the first load on two cores; later loads come from the cache.
+        load: (folder of downloaded data or None, progress or None) -> clients.
+    """
+
+    name: str
+    description: str
+    clients: tuple[str, ...]
+    classes: int
+    image: tuple[int, int, int]
+    minutes: float
+    load: Callable[[Path | None, Progress | None], list[Client]]
+
+
+FEDERATIONS: dict[str, Federation] = {
+    "digits": Federation(
+        name="digits",
+        description="MNIST, optdigits, MNIST on photographs, printed digits; comes installed",
+        clients=digits.CLIENTS,
+        classes=digits.CLASSES,
+        image=(3, 28, 28),
+        minutes=0.1,
+        load=lambda _, progress: digits.load(progress),
+    ),
+}
+
+
+def load_federation(
+    name_or_path: object, *, data: Path | None = None, progress: Progress | None = None
+) -> list[Client]:
+    """The clients of a federation, the same in every call and on every machine.
+
+    Args:
+        name_or_path: a name of `FEDERATIONS`. Folders of other federations are not read yet.
+        data: where downloaded data lie, for federations that do not come installed.
+        progress: called with the fraction done, 0 … 1, while the federation is built.
+
+    Raises:
+        ValueError: an unknown name (the nearest are offered), a path, or damaged packages.
+    """
+    known = isinstance(name_or_path, str) and name_or_path in FEDERATIONS
+    if not known and _is_path(name_or_path):
+        raise ValueError(
+            f"'{name_or_path}' is a path, and federations cannot be read from disk yet; "
+            f"what can be loaded by name: {', '.join(sorted(FEDERATIONS))}"
+        )
+    return find(FEDERATIONS, name_or_path, "federation").load(data, progress)
+
+
+def _is_path(name: object) -> bool:
+    if isinstance(name, os.PathLike):
+        return True
+    if not isinstance(name, str) or not name:
+        return False
+    separators = {os.sep, os.altsep or os.sep}
+    return name[0] in ".~" or any(sep in name for sep in separators) or os.path.exists(name)

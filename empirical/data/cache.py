@@ -1,0 +1,126 @@
+"""Built federations on disk: one file each, written whole or not at all, checked when read."""
+
+import hashlib
+import json
+import os
+import uuid
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+import safetensors.torch
+from safetensors import SafetensorError
+
+from empirical.data.client import Client, Split, fingerprint
+
+
+def folder() -> Path:
+    """Where built federations lie: $UNIFED_CACHE, else the user's cache folder."""
+    chosen = os.environ.get("UNIFED_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    return Path(platformdirs.user_cache_dir("unifed", appauthor=False))
+
+
+def path(name: str, key: Mapping[str, str]) -> Path:
+    """The file of a federation built under `key`; another key is another file."""
+    text = json.dumps(dict(key), sort_keys=True)
+    return folder() / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.safetensors"
+
+
+def read(file: Path, expected: Mapping[str, object] | None = None) -> list[Client] | None:
+    """The clients in `file`, or None when they are to be built.
+
+    A file whose content is not what was written, or whose fingerprint is not `expected`, is set
+    aside under another name, never deleted, with a warning.
+    """
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        warnings.warn(f"cannot read the cached federation {file} ({error})", stacklevel=3)
+        return None
+    try:
+        return _parsed(content, expected)
+    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:
+        _set_aside(file, str(error))
+        return None
+
+
+def write(file: Path, clients: list[Client]) -> None:
+    """Writes beside `file` and renames, so that no reader ever sees a part of it.
+
+    Two processes may build at once: each renames its own whole file. Where the folder cannot be
+    written there is a warning and no file.
+    """
+    tensors = {
+        f"{client.name}/{part}_{array}": getattr(getattr(client, part), array)
+        for client in clients
+        for part in ("train", "test")
+        for array in ("images", "labels")
+    }
+    metadata = {
+        "clients": json.dumps({client.name: client.train.classes for client in clients}),
+        "fingerprint": json.dumps(fingerprint(clients)),
+    }
+    aside = file.with_name(f".{file.name}.{uuid.uuid4().hex}.partial")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with aside.open("xb") as stream:
+                stream.write(safetensors.torch.save(tensors, metadata))
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(aside, file)
+        finally:
+            aside.unlink(missing_ok=True)
+    except OSError as error:
+        warnings.warn(
+            f"cannot cache the federation in {file.parent} ({error}); it stays in memory and is "
+            "built again next time; set UNIFED_CACHE to a folder that can be written",
+            stacklevel=3,
+        )
+
+
+def _parsed(content: bytes, expected: Mapping[str, object] | None) -> list[Client]:
+    tensors = safetensors.torch.load(content)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    metadata = header["__metadata__"]
+    clients = [
+        Client(
+            name,
+            *(
+                Split(tensors[f"{name}/{part}_images"], tensors[f"{name}/{part}_labels"], classes)
+                for part in ("train", "test")
+            ),
+        )
+        for name, classes in json.loads(metadata["clients"]).items()
+    ]
+    found = fingerprint(clients)
+    if found != json.loads(metadata["fingerprint"]):
+        raise ValueError("its content has other hashes than when it was written")
+    if expected is not None and found != expected:
+        raise ValueError("its hashes are not the pinned ones")
+    return clients
+
+
+def _set_aside(file: Path, cause: str) -> None:
+    aside = file.with_name(f"{file.stem}.damaged-{uuid.uuid4().hex[:8]}{file.suffix}")
+    try:
+        os.replace(file, aside)
+    except FileNotFoundError:  # another process was faster
+        return
+    except OSError as error:
+        warnings.warn(
+            f"the cached federation {file} is damaged ({cause}) and cannot be set aside "
+            f"({error}); it is built again",
+            stacklevel=4,
+        )
+        return
+    warnings.warn(
+        f"the cached federation {file} was damaged ({cause}); it was set aside as {aside.name} "
+        "and is built again",
+        stacklevel=4,
+    )
