@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -36,7 +37,9 @@ class CensoredRounds:
         return span if whole else f"{span}, {self.reached} of {self.n} seeds reached"
 
 
-def rounds_to_target(curve: Mapping[int, float], target: float, side: str = "below") -> int | None:
+def rounds_to_target(
+    curve: Mapping[int, Any], target: float | int, side: str = "below"
+) -> int | None:
     """The first round whose value is at or `below` (or `above`) the target; None if there is none.
 
     Raises:

@@ -72,7 +72,7 @@ def mean_interval(values: object, level: float = 0.95) -> Interval:
 
 
 def paired_difference(
-    a: Mapping[Any, float], b: Mapping[Any, float], level: float = 0.95
+    a: Mapping[Any, Any], b: Mapping[Any, Any], level: float = 0.95
 ) -> PairedDifference:
     """Mean of a − b, paired by seed: Student t below ten pairs, BCa and sign flips from ten.
 

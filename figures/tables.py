@@ -55,7 +55,7 @@ def number(value: object, digits: int = 3) -> str:
 
 
 def with_interval(
-    value: float | None, lower: float | None, upper: float | None, digits: int = 3
+    value: float | int | None, lower: float | int | None, upper: float | int | None, digits: int = 3
 ) -> str:
     """A value with its interval: `0.912 ± 0.004` if symmetric, else `0.912 [0.905, 0.921]`.
 
