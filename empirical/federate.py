@@ -12,10 +12,11 @@ from torch import nn
 from empirical.algorithm import Algorithm, Local, Memory, Server
 from empirical.batches import batch_sizes
 from empirical.bn_policy import BNPolicy
+from empirical.data.client import Client
 from empirical.evaluate import Measurement, measure
 from empirical.local_training import train
 from empirical.schedule import Schedule, available, participants
-from empirical.sites import ClientLike, Site, channels_last, prepare
+from empirical.sites import Site, channels_last, prepare
 from empirical.state import FederationState
 from empirical.weights import (
     RunningMean,
@@ -33,7 +34,7 @@ def federate(
     algorithm: Algorithm,
     bn_policy: BNPolicy,
     model: nn.Module,
-    clients: Sequence[ClientLike],
+    clients: Sequence[Client],
     schedule: Schedule,
 ) -> "Run":
     """Trains a federation and measures it, round by round.
@@ -48,7 +49,7 @@ def federate(
         algorithm: such as `fedavg()`, or `build_algorithm("fedprox", mu=0.1)`.
         bn_policy: such as `CLIENT_SPECIFIC`, or `BN_POLICIES["client_specific"]`.
         model: the common start, copied and left as it is.
-        clients: `load_federation(...)`, or any objects with name, train and test.
+        clients: `load_federation(...)`, or your own.
         schedule: rounds, step size, sampling, device.
 
     Returns:
@@ -96,7 +97,7 @@ class Run(Iterator[Measurement]):
         algorithm: Algorithm,
         bn_policy: BNPolicy,
         model: nn.Module,
-        clients: Sequence[ClientLike],
+        clients: Sequence[Client],
         schedule: Schedule,
     ) -> None:
         """Checks everything and prepares the data; trains nothing yet."""

@@ -3,37 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from empirical.data.client import Client, Split
 from empirical.weights import has_batch_norm
-
-
-class SplitLike(Protocol):
-    """Images and labels, as `empirical.data.client.Split` has them."""
-
-    @property
-    def labels(self) -> Tensor:
-        """(n,) int64."""
-        ...
-
-    def inputs(self, device: str | torch.device = "cpu") -> Tensor:
-        """(n, ...) float, normalised, on `device`."""
-        ...
-
-
-class ClientLike(Protocol):
-    """A named pair of splits, as `empirical.data.client.Client` has them."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def train(self) -> SplitLike: ...  # noqa: D102
-    @property
-    def test(self) -> SplitLike: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -57,7 +33,7 @@ class Site:
 
 
 def prepare(
-    clients: Sequence[ClientLike], net: nn.Module, device: torch.device, batch_size: int
+    clients: Sequence[Client], net: nn.Module, device: torch.device, batch_size: int
 ) -> list[Site]:
     """The clients in the order of their names, converted once for `net`.
 
@@ -80,7 +56,7 @@ def prepare(
         for client in sorted(clients, key=lambda client: client.name)
     ]
     _check_shapes(sites)
-    _check_outputs(sites, net)
+    _check_outputs(sites, net, max(client.train.classes for client in clients))
     return sites
 
 
@@ -92,7 +68,7 @@ def channels_last(net: nn.Module) -> bool:
     )
 
 
-def _samples(split: SplitLike, net: nn.Module, device: torch.device) -> Samples:
+def _samples(split: Split, net: nn.Module, device: torch.device) -> Samples:
     dtype = next((p.dtype for p in net.parameters()), torch.float32)
     inputs = split.inputs(device).to(dtype)
     if inputs.ndim == 4 and channels_last(net):
@@ -100,7 +76,7 @@ def _samples(split: SplitLike, net: nn.Module, device: torch.device) -> Samples:
     return Samples(inputs, split.labels.to(device))
 
 
-def _check_batch_norm(clients: Sequence[ClientLike], net: nn.Module, batch_size: int) -> None:
+def _check_batch_norm(clients: Sequence[Client], net: nn.Module, batch_size: int) -> None:
     if not has_batch_norm(net):
         return
     for client in clients:
@@ -116,17 +92,16 @@ def _check_batch_norm(clients: Sequence[ClientLike], net: nn.Module, batch_size:
 def _check_shapes(sites: list[Site]) -> None:
     first = sites[0]
     for site in sites:
-        for split in (site.train, site.test):
-            if split.inputs.shape[1:] != first.train.inputs.shape[1:]:
-                raise ValueError(
-                    f"images of client '{site.name}' have the shape "
-                    f"{tuple(split.inputs.shape[1:])}, those of '{first.name}' "
-                    f"{tuple(first.train.inputs.shape[1:])}: bring them to one shape"
-                )
+        if site.train.inputs.shape[1:] != first.train.inputs.shape[1:]:
+            raise ValueError(
+                f"images of client '{site.name}' have the shape "
+                f"{tuple(site.train.inputs.shape[1:])}, those of '{first.name}' "
+                f"{tuple(first.train.inputs.shape[1:])}: bring them to one shape"
+            )
 
 
 @torch.inference_mode()
-def _check_outputs(sites: list[Site], net: nn.Module) -> None:
+def _check_outputs(sites: list[Site], net: nn.Module, classes: int) -> None:
     example = sites[0].train.inputs[:1]
     try:
         outputs = net.eval()(example)
@@ -134,10 +109,8 @@ def _check_outputs(sites: list[Site], net: nn.Module) -> None:
         raise ValueError(
             f"the model cannot take images of shape {tuple(example.shape[1:])}: {error}"
         ) from error
-    for site in sites:
-        largest = max(int(site.train.labels.max()), int(site.test.labels.max()))
-        if outputs.ndim != 2 or outputs.shape[1] <= largest:
-            raise ValueError(
-                f"the model answers {tuple(outputs.shape)} to one image, but client "
-                f"'{site.name}' has the label {largest}: it must answer (1, classes)"
-            )
+    if outputs.ndim != 2 or outputs.shape[1] < classes:
+        raise ValueError(
+            f"the model answers {tuple(outputs.shape)} to one image; the clients' {classes} "
+            f"classes need (1, {classes})"
+        )

@@ -1,0 +1,45 @@
+"""Federated training with aggregated or client-specific batch normalization (PyTorch)."""
+
+from empirical.algorithm import Algorithm
+from empirical.algorithms import ALGORITHMS, build_algorithm
+from empirical.bn_policy import BN_POLICIES, BNPolicy
+from empirical.checkpoint import load_checkpoint, save_checkpoint
+from empirical.data import FEDERATIONS, Client, Split, fingerprint, load_federation
+from empirical.evaluate import Measurement
+from empirical.executor import Progress, Result, TaskError, run_tasks
+from empirical.federate import Run, federate
+from empirical.models import MODELS, build_model
+from empirical.schedule import Schedule
+from empirical.seeds import derive
+from empirical.state import FederationState
+from empirical.weights import Role, label, load
+
+__all__ = [
+    "ALGORITHMS",
+    "BN_POLICIES",
+    "FEDERATIONS",
+    "MODELS",
+    "Algorithm",
+    "BNPolicy",
+    "Client",
+    "FederationState",
+    "Measurement",
+    "Progress",
+    "Result",
+    "Role",
+    "Run",
+    "Schedule",
+    "Split",
+    "TaskError",
+    "build_algorithm",
+    "build_model",
+    "derive",
+    "federate",
+    "fingerprint",
+    "label",
+    "load",
+    "load_checkpoint",
+    "load_federation",
+    "run_tasks",
+    "save_checkpoint",
+]

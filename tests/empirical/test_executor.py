@@ -1,0 +1,212 @@
+"""Each test starts real processes; a start costs about a second, an import of torch more."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from empirical.executor import Progress, Result, TaskError, run_tasks
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children find this module by name."""
+    monkeypatch.syspath_prepend(HERE)
+
+
+def square(number: int, report) -> int:
+    report(0.5)
+    return number * number
+
+
+def threads_of(_, report) -> dict[str, object]:
+    import numpy as np
+    import threadpoolctl
+    import torch
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {
+        "pools": {pool["num_threads"] for pool in threadpoolctl.threadpool_info()},
+        "torch": torch.get_num_threads(),
+        "variable": os.environ["OMP_NUM_THREADS"],
+    }
+
+
+def fail(number: int, report) -> int:
+    if number == 2:
+        raise ValueError("two is not allowed")
+    return number
+
+
+def die(_, report) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(_, report) -> None:
+    os._exit(3)
+
+
+def unsendable(_, report):
+    return lambda: None
+
+
+def sleep(path: str, report) -> None:
+    Path(path).write_text(str(os.getpid()))
+    report(0.1)
+    time.sleep(60)
+
+
+def results(function, tasks, workers=1, threads=1) -> dict[str, object]:
+    events = run_tasks(function, tasks, workers=workers, threads=threads)
+    return {event.task: event.value for event in events if isinstance(event, Result)}
+
+
+def test_results_and_progress_of_every_task() -> None:
+    tasks = {f"task {k}": k for k in range(5)}
+    events = list(run_tasks(square, tasks, workers=2))
+    assert {e.task: e.value for e in events if isinstance(e, Result)} == {
+        f"task {k}": k * k for k in range(5)
+    }
+    assert [e.fraction for e in events if isinstance(e, Progress)] == [0.5] * 5
+    for name in tasks:  # a task's progress comes before its result
+        assert [type(e) for e in events if e.task == name] == [Progress, Result]
+
+
+def test_no_tasks_start_no_process() -> None:
+    assert list(run_tasks(square, {}, workers=3)) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_are_fixed_in_the_worker(threads: int) -> None:
+    before = os.environ.get("OMP_NUM_THREADS")
+    found = results(threads_of, {"t": None}, threads=threads)["t"]
+    assert found == {"pools": {threads}, "torch": threads, "variable": str(threads)}
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
+def test_an_error_names_its_task_and_keeps_the_workers_traceback() -> None:
+    with pytest.raises(
+        TaskError, match="task 'b' failed: ValueError: two is not allowed"
+    ) as caught:
+        list(run_tasks(fail, {"a": 1, "b": 2, "c": 3}, workers=1))
+    assert caught.value.task == "b"
+    assert 'raise ValueError("two is not allowed")' in caught.value.details
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (die, r"task 'x' was killed \(SIGKILL; often memory ran out: use fewer workers\)"),
+        (leave, r"task 'x' ended without a result \(exit code 3\)"),
+        (unsendable, "task 'x' failed: .*pickle"),
+    ],
+)
+def test_a_dead_worker_is_one_clear_error(function, message: str) -> None:
+    with pytest.raises(TaskError, match=message):
+        list(run_tasks(function, {"x": None}, workers=2))
+
+
+def test_what_cannot_be_sent_is_refused_before_any_process() -> None:
+    with pytest.raises(TypeError, match="the function cannot be sent"):
+        run_tasks(lambda number, report: number, {"a": 1}, workers=1)
+    with pytest.raises(TypeError, match="task 'a' cannot be sent"):
+        run_tasks(square, {"a": lambda: 1}, workers=1)
+    with pytest.raises(ValueError, match="at least 1, got 0 and 1"):
+        run_tasks(square, {"a": 1}, workers=0)
+
+
+def gone(process: int) -> bool:
+    """Ended, perhaps not yet reaped."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_closing_the_iterator_ends_the_workers(tmp_path: Path) -> None:
+    events = run_tasks(sleep, {"s": str(tmp_path / "id")}, workers=1)
+    assert next(events) == Progress("s", 0.1)
+    events.close()  # type: ignore[attr-defined]
+    assert gone(int((tmp_path / "id").read_text()))
+
+
+SCRIPT = """
+import sys
+from empirical.executor import run_tasks, Result
+
+def work(path, report):
+    import os, pathlib, time
+    pathlib.Path(path).write_text(str(os.getpid()))
+    report(0.5)
+    time.sleep(float(sys.argv[2]))
+    return "done"
+
+if __name__ == "__main__":
+    for event in run_tasks(work, {"only": sys.argv[1]}, workers=2):
+        print(event, flush=True)
+"""
+
+
+def script(tmp_path: Path, seconds: str) -> subprocess.Popen[str]:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = str(Path(__file__).parents[2])
+    return subprocess.Popen(
+        [sys.executable, "script.py", str(tmp_path / "id"), seconds],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_tasks_may_be_defined_in_a_script(tmp_path: Path) -> None:
+    out, err = script(tmp_path, "0").communicate(timeout=60)
+    assert (err, out.splitlines()[-1]) == ("", "Result(task='only', value='done')")
+
+
+def test_ctrl_c_ends_the_workers_quietly(tmp_path: Path) -> None:
+    process = script(tmp_path, "60")
+    assert process.stdout is not None
+    assert "Progress" in process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: parent and children
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert err.count("Traceback") == 1  # the parent's own KeyboardInterrupt, none of a child's
+    assert gone(int((tmp_path / "id").read_text()))
+
+
+def train(policy: str, report) -> str:
+    from federations import toy_federation
+
+    from empirical.algorithms import build_algorithm
+    from empirical.bn_policy import BN_POLICIES
+    from empirical.federate import federate
+    from empirical.models import build_model
+    from empirical.schedule import Schedule
+
+    run = federate(
+        build_algorithm("fedavg"),
+        BN_POLICIES[policy],
+        build_model("compact_cnn", 0),
+        toy_federation((40, 48)),
+        Schedule(1),
+    )
+    rows = []
+    for row in run:
+        rows.append([row.client, row.metric, row.value])
+        report(row.round)
+    return json.dumps(rows)
+
+
+def test_results_do_not_depend_on_the_number_of_workers() -> None:
+    tasks = {name: name for name in ("aggregated", "client_specific")}
+    assert results(train, tasks, workers=1) == results(train, tasks, workers=2)
