@@ -65,6 +65,7 @@ class Trajectory:
         spectra: the kernels' extreme eigenvalues at the steps asked for.
         network: the parameters after the last step; after divergence, those last recorded.
         step_size: η, the same for V and γ.
+        samples: number n of points.
         rounding: bound of the rounding error of ‖f − y‖₂ in one evaluation of the network.
     """
 
@@ -74,6 +75,7 @@ class Trajectory:
     spectra: KernelSpectra
     network: Network
     step_size: float
+    samples: int
     rounding: float
 
     @property
@@ -147,6 +149,7 @@ def gradient_descent(
         _as_spectra(recorded),
         last,
         eta,
+        len(targets),
         rounding,
     )
 

@@ -1,0 +1,51 @@
+"""An inequality whose sides are known up to enclosures."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from theory.spectrum import Enclosure
+
+Judgement = Literal["certified", "consistent", "violated"]
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """lhs ≤ rhs, each side known up to an enclosure.
+
+    Attributes:
+        name: what is compared.
+        source: the statement of the paper.
+        lhs: the side that should be the smaller one.
+        rhs: the side that should be the larger one.
+    """
+
+    name: str
+    source: str
+    lhs: Enclosure
+    rhs: Enclosure
+
+    @property
+    def verdict(self) -> Judgement:
+        """Certified if it holds for all values enclosed, violated if for none."""
+        if self.lhs.upper <= self.rhs.lower:
+            return "certified"
+        return "violated" if self.lhs.lower > self.rhs.upper else "consistent"
+
+    @property
+    def slack(self) -> float:
+        """The certain part of rhs − lhs; negative unless certified."""
+        return self.rhs.lower - self.lhs.upper
+
+    @property
+    def slack_decades(self) -> float:
+        """log₁₀(rhs/lhs), the certain part; infinite where lhs is 0, NaN for a negative side."""
+        if self.lhs.upper < 0 or self.rhs.lower < 0:
+            return math.nan
+        if self.lhs.upper == 0:
+            return math.inf
+        return _log10(self.rhs.lower) - math.log10(self.lhs.upper)
+
+
+def _log10(value: float) -> float:
+    return math.log10(value) if value > 0 else -math.inf
