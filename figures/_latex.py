@@ -89,14 +89,21 @@ _MATH = {
     "ᵀ": r"^{\top}",
     "ₘ": "_{m}",
     "ᵢ": "_{i}",
+    # Private signs, which stand for the words below while a text is cut into runs.
+    "\ue000": r"_{\min}",
+    "\ue001": r"_{\max}",
 }
+_WORDS = {"λ_min": "λ\ue000", "λ_max": "λ\ue001"}
 _RUN = re.compile(f"([{''.join(map(re.escape, _MATH))}]+)")
 
 
 def escape(text: object) -> str:
     """Escapes one cell or caption for LaTeX; runs of mathematical signs become one formula."""
     pieces = []
-    for run in _RUN.split(str(text)):
+    source = str(text)
+    for word, signs in _WORDS.items():
+        source = source.replace(word, signs)
+    for run in _RUN.split(source):
         if run and run[0] in _MATH:
             pieces.append(f"${_merged(''.join(_MATH[sign] for sign in run))}$")
         else:

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
 from figures._files import explained, shown, write_atomically
 from figures.claims import EXPERIMENTS, MATHEMATICS, Claim
@@ -41,6 +43,8 @@ CITATION = """\
 _PNG = b"\x89PNG\r\n\x1a\n"
 # CSS pixels per pixel of a 300 dpi file: a column's width is then some 450 px, a page's 920.
 _SCALE = 0.44
+_NUMBER = re.compile(r"[−>]?\d[\d.,]*(×10[⁻⁰¹²³⁴-⁹]+)?( ± \S+| \(± \S+\)| \[\S+, \S+\])?")
+_INDEX = re.compile(r"\b(λ|σ|η|κ|e)_(min|max|\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -98,26 +102,28 @@ def write_report(path: str | Path, report: Report) -> Path:
     """
     path = Path(path)
     pictures = [_picture(k, item, path.parent) for k, item in enumerate(report.pictures, start=1)]
-    page = (
-        Environment(
-            loader=FileSystemLoader(Path(__file__).parent),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        .get_template("report.html")
-        .render(
-            report=report,
-            claims=[_claim(claim, report.pictures, path.parent) for claim in report.claims],
-            counts=_counts(report.claims),
-            used=[word for word in VERDICTS if any(c.verdict == word for c in report.claims)],
-            verdicts=VERDICTS,
-            pictures=pictures,
-            sheets=[_sheet(k, item, path.parent) for k, item in enumerate(report.sheets, start=1)],
-        )
+    page = _template().render(
+        report=report,
+        claims=[_claim(claim, report.pictures, path.parent) for claim in report.claims],
+        counts=_counts(report.claims),
+        used=[word for word in VERDICTS if any(c.verdict == word for c in report.claims)],
+        verdicts=VERDICTS,
+        pictures=pictures,
+        sheets=[_sheet(k, item, path.parent) for k, item in enumerate(report.sheets, start=1)],
     )
     return write_atomically(path, page)
+
+
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["signs"] = _signs
+    return environment.get_template("report.html")
 
 
 def _counts(claims: Sequence[Claim]) -> list[tuple[str, int]]:
@@ -182,7 +188,12 @@ def _sheet(k: int, item: Sheet, folder: Path) -> dict[str, Any]:
 
 
 def _is_number(cell: str) -> bool:
-    return cell.lstrip("−").lstrip(">")[:1].isdigit()
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _signs(text: str) -> Markup:
+    """Escapes text and sets the indices of λ_min, λ_max and the like low."""
+    return Markup(_INDEX.sub(r"\1<sub>\2</sub>", str(escape(text))))
 
 
 def _links(files: Mapping[str, Path | None], folder: Path) -> list[tuple[str, str]]:

@@ -148,7 +148,7 @@ def page(folder):
 def test_the_page_says_what_was_found_and_run(page):
     for words in (
         "Convergence of client-specific batch normalization",
-        "λ_min(G*∞) ≥ λ_min(G∞) on the embedded digits",
+        "λ min (G*∞) ≥ λ min (G∞) on the embedded digits",
         "UniFed, Corollary III.6",
         "0.05281 (± 1×10⁻⁷)",
         "−0.05 ± 0.04",
@@ -235,6 +235,16 @@ def test_a_missing_or_broken_picture_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"a\.png is no PNG: draw the figures again"):
         write_report(tmp_path / "r.html", report)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_only_columns_of_numbers_are_set_to_the_right(page):
+    heads = page.all("th")[-4:]
+    assert [head.get("class") for head in heads] == [None, "number", None, "number"]
+
+
+def test_indices_are_set_low(folder):
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "λ<sub>min</sub>(G*∞) ≥ λ<sub>min</sub>(G∞)" in text
 
 
 def test_ragged_tables_are_refused(tmp_path):

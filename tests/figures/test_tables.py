@@ -103,6 +103,7 @@ def test_the_csv_keeps_every_column_and_digit(tmp_path):
         ("a~b^c\\d <e>", r"a\textasciitilde{}b\textasciicircum{}c\textbackslash{}d "
          r"\textless{}e\textgreater{}"),
         ("λ₁₂", r"$\lambda_{12}$"),
+        ("λ_min ≤ λ_max of a_min", r"$\lambda_{\min}$ $\leq$ $\lambda_{\max}$ of a\_min"),
         ("x₁²", r"x$_{1}^{2}$"),
         ("1.2×10⁻¹²", r"1.2$\times$10$^{-12}$"),
         ("−3 ± 1", r"$-$3 $\pm$ 1"),
