@@ -19,6 +19,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "draw": pl.Int64,
     "clients": pl.Int64,
     "samples": pl.Int64,
+    "parameter": pl.Float64,
     "note": pl.String,
 }
 _REQUIRED = ("metric", "value")
@@ -82,7 +83,7 @@ def _clean(metric: str, name: str, value: object) -> object:
         except UnicodeEncodeError as error:
             raise ValueError(f"{where} is no valid Unicode: {value!r}") from error
         return str(value)
-    if isinstance(value, (bool, str, bytes)) or type(value).__name__ == "bool_":
+    if isinstance(value, (bool, str, bytes)) or type(value).__name__ in ("bool", "bool_"):
         raise TypeError(f"{where} must be a number, not {value!r}")
     if kind is pl.Int64:
         return _integer(where, value)

@@ -85,7 +85,7 @@ def test_the_same_rows_give_the_same_bytes_in_the_documented_order(tmp_path):
     assert texts[0] == texts[1]
     assert list(json.loads(texts[0].splitlines()[0])) == [
         *("metric", "value", "lower", "upper", "round", "client", "split"),
-        *("variant", "draw", "clients", "samples", "note"),
+        *("variant", "draw", "clients", "samples", "parameter", "note"),
     ]
 
 
@@ -158,6 +158,7 @@ def test_a_config_that_json_would_change_is_refused(config, message):
         ({"value": 1.0}, "needs the name of its metric"),
         ({"metric": "loss", "value": 1.0, "seed": 3}, r"unknown columns \['seed'\]"),
         ({"metric": "loss", "value": True}, "must be a number, not True"),
+        ({"metric": "loss", "value": np.True_}, "must be a number"),
         ({"metric": "loss", "value": "1.0"}, "must be a number"),
         ({"metric": "loss", "value": np.ones(2)}, "one real number"),
         ({"metric": "loss", "value": 1j}, "one real number"),
