@@ -127,3 +127,13 @@ def test_without_batch_norm_all_policies_agree() -> None:
     situation = SITUATIONS["a net without batch norm"]
     found = [list(begin("fedprox", policy, situation)[0]) for policy in BN_POLICIES]
     assert all(rows == found[0] for rows in found)
+
+
+def test_measuring_does_not_depend_on_the_size_of_its_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    situation = SITUATIONS["unequal sizes"]
+    expected = list(begin("fedavg", "client_specific", situation)[0])
+    monkeypatch.setattr("empirical.evaluate.BATCH", 3)
+    found = list(begin("fedavg", "client_specific", situation)[0])
+    assert [row.value for row in found] == pytest.approx([row.value for row in expected], rel=1e-13)

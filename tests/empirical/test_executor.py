@@ -115,7 +115,7 @@ def test_a_dead_worker_is_one_clear_error(function, message: str) -> None:
 
 def test_what_cannot_be_sent_is_refused_before_any_process() -> None:
     with pytest.raises(TypeError, match="the function cannot be sent"):
-        run_tasks(lambda number, report: number, {"a": 1}, workers=1)
+        run_tasks(lambda number, _: number, {"a": 1}, workers=1)
     with pytest.raises(TypeError, match="task 'a' cannot be sent"):
         run_tasks(square, {"a": lambda: 1}, workers=1)
     with pytest.raises(ValueError, match="at least 1, got 0 and 1"):
