@@ -56,7 +56,7 @@ def write(file: Path, clients: list[Client]) -> None:
     written there is a warning and no file.
     """
     tensors = {
-        f"{client.name}/{part}_{array}": getattr(getattr(client, part), array)
+        f"{client.name}/{part}_{array}": getattr(getattr(client, part), array).clone()
         for client in clients
         for part in ("train", "test")
         for array in ("images", "labels")

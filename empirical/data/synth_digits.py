@@ -1,7 +1,7 @@
 """The client `synth-digits`: printed digits of many fonts, after Ganin et al.'s SYN NUMBERS."""
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from jaxtyping import Int64, UInt8
@@ -51,20 +51,30 @@ def _neighbours(rng: np.random.Generator) -> tuple[str, str]:
 def _draw(
     left: str, label: int, right: str, font_key: tuple[int, int], centre: tuple[int, int]
 ) -> UInt8[np.ndarray, "84 84"]:
-    font = font_of_height(*font_key)
     canvas = Image.new("L", (CANVAS, CANVAS))
     pen = ImageDraw.Draw(canvas)
-    box = [int(edge) for edge in font.getbbox(str(label))]
+    font = font_of_height(*font_key)
+    box = _ink(*font_key, str(label))
     x = centre[0] - (box[0] + box[2]) // 2
     y = centre[1] - (box[1] + box[3]) // 2
     pen.text((x, y), str(label), font=font, fill=255)
     if left:
-        edge = int(font.getbbox(left)[2])
+        edge = _ink(*font_key, left)[2]
         pen.text((x + box[0] - GAP * SCALE - edge, y), left, font=font, fill=255)
     if right:
-        edge = int(font.getbbox(right)[0])
+        edge = _ink(*font_key, right)[0]
         pen.text((x + box[2] + GAP * SCALE - edge, y), right, font=font, fill=255)
     return np.asarray(canvas)
+
+
+@lru_cache(maxsize=4096)
+def _ink(font: int, height: int, digit: str) -> tuple[int, int, int, int]:
+    """Box of the black of a digit drawn at the origin; Pillow's own box counts the advance."""
+    canvas = Image.new("L", (3 * CANVAS, 3 * CANVAS))
+    at = (CANVAS, CANVAS)
+    ImageDraw.Draw(canvas).text(at, digit, font=font_of_height(font, height), fill=255)
+    left, top, right, bottom = canvas.getbbox() or (*at, *at)
+    return left - CANVAS, top - CANVAS, right - CANVAS, bottom - CANVAS
 
 
 def _rotate(mask: UInt8[np.ndarray, "s s"], degrees: float) -> Int64[np.ndarray, "s s"]:
