@@ -1,0 +1,173 @@
+"""Tables of the theory: Corollary III.6, the spectra, the regimes of α, the decay of f and f*."""
+
+import polars as pl
+
+from figures.convergence.frame import of
+
+KEY = ["data", "clients", "samples"]
+
+
+def comparisons(frame: pl.DataFrame) -> pl.DataFrame:
+    """One row per draw: both enclosures of λ_min and of λ_max, the verdict, client and cause."""
+    theory = of(frame, study=["corollary", "spectrum"])
+    wide = theory.filter(pl.col("metric") == "certified").select(
+        "run", "study", *KEY, "draw", pl.col("note").alias("verdict")
+    )
+    for metric, short in (("smallest_eigenvalue", "min"), ("largest_eigenvalue", "max")):
+        for variant, suffix in (("G", ""), ("G*", "_star")):
+            part = of(theory, metric=metric, variant=variant)
+            named = [pl.col(end).alias(f"{short}{suffix}_{end}") for end in ("lower", "upper")]
+            named.append(pl.col("value").alias(f"{short}{suffix}"))
+            if short == "min" and suffix:
+                named += [pl.col("client"), pl.col("note").alias("cause")]
+            wide = wide.join(
+                part.select("run", *KEY, "draw", *named),
+                on=["run", *KEY, "draw"],
+                how="left",
+                maintain_order="left",
+            )
+    return wide.with_columns(ratio=pl.col("min_star") / pl.col("min"))
+
+
+def comparison_summary(draws: pl.DataFrame) -> pl.DataFrame:
+    """Per data, N and M: median and range over draws, how many are certified, widest enclosure."""
+    width = pl.max_horizontal(
+        (pl.col("min_upper") - pl.col("min_lower")) / pl.col("min"),
+        (pl.col("min_star_upper") - pl.col("min_star_lower")) / pl.col("min_star"),
+    )
+    columns = []
+    for name in ("min", "min_star", "ratio", "max", "max_star"):
+        columns += [
+            pl.col(name).median().alias(name),
+            pl.col(name).min().alias(f"{name}_low"),
+            pl.col(name).max().alias(f"{name}_high"),
+        ]
+    return draws.group_by(KEY, maintain_order=True).agg(
+        pl.len().alias("draws"),
+        *((pl.col("verdict") == v).sum().alias(v) for v in ("certified", "consistent", "violated")),
+        *columns,
+        width.max().alias("relative_width"),
+        pl.col("client").mode().sort().first().alias("driving_client"),
+    )
+
+
+def spectra(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every eigenvalue of G∞ and of the blocks of G*∞, with its rank from the largest."""
+    values = of(frame, study="spectrum", metric="eigenvalue")
+    return (
+        values.sort("data", "variant", "value", descending=[False, False, True])
+        .with_columns(rank=pl.int_range(1, pl.len() + 1).over("data", "variant"))
+        .select("data", "variant", "rank", "value", "client")
+    )
+
+
+def regimes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Per data, α and matrix: median and range over draws of the enclosed smallest eigenvalue."""
+    rows = of(frame, study="regime", metric="smallest_eigenvalue")
+    return (
+        rows.group_by("data", "parameter", "variant", maintain_order=True)
+        .agg(
+            pl.col("value").median(),
+            pl.col("value").min().alias("low"),
+            pl.col("value").max().alias("high"),
+            pl.len().alias("draws"),
+        )
+        .rename({"parameter": "alpha"})
+    )
+
+
+def thresholds(frame: pl.DataFrame) -> pl.DataFrame:
+    """Per data and draw: the α from which λ_min(V∞)/α² < λ_min(G∞), exact by scaling.
+
+    `above_one_certified` says that at some α > 1 the enclosures prove λ_min(V∞)/α² > λ_min(G∞).
+    """
+    rows = of(frame, study="regime", metric="smallest_eigenvalue")
+    magnitude = of(rows, variant="G").select(
+        "data", "draw", pl.col("value").alias("g"), pl.col("upper").alias("g_upper")
+    )
+    direction = of(rows, variant="V").select("data", "draw", "parameter", "value", "lower")
+    both = direction.join(magnitude, on=["data", "draw"], how="inner", maintain_order="left")
+    proven = (pl.col("parameter") > 1) & (pl.col("lower") > pl.col("g_upper"))
+    scaled = (pl.col("value") / pl.col("g")).sqrt() * pl.col("parameter")
+    return both.group_by("data", "draw", maintain_order=True).agg(
+        scaled.median().alias("alpha"), proven.any().alias("above_one_certified")
+    )
+
+
+RUN = ["data", "alpha", "width", "draw"]
+
+
+def curves(frame: pl.DataFrame) -> pl.DataFrame:
+    """Squared residual, linearised prediction and bound of every run, relative to the start."""
+    rows = of(frame, study="dynamics", metric=["squared_residual", "linearised", "bound"])
+    start = of(rows, metric="squared_residual", round=0).select(
+        *RUN, "variant", pl.col("value").alias("start")
+    )
+    return rows.join(start, on=[*RUN, "variant"], maintain_order="left").select(
+        *RUN, "variant", "metric", "round", relative=pl.col("value") / pl.col("start")
+    )
+
+
+def descents(frame: pl.DataFrame) -> pl.DataFrame:
+    """One row per run of f or f*: η, e₀, the slack of the bound, the regime, steps to 10⁻³."""
+    rows = of(frame, study="dynamics")
+    table = of(rows, metric="step_size").select(*RUN, "variant", pl.col("value").alias("step_size"))
+    table = table.with_columns(
+        net=pl.col("variant").str.split("|").list.first(),
+        choice=pl.col("variant").str.split("|").list.last(),
+    )
+    for metric in (
+        "factor",
+        "bound_slack_decades",
+        "eigenvalue_over_half_e0",
+        "g_dominated_during",
+        "steps_to_thousandth",
+        "steps_promised",
+        "diverged_at",
+    ):
+        part = of(rows, metric=metric)
+        extra = [pl.col("value").alias(metric)]
+        if metric in ("bound_slack_decades", "eigenvalue_over_half_e0"):
+            extra.append(pl.col("note").alias(f"{metric}_verdict"))
+        table = table.join(
+            part.select(*RUN, "variant", *extra),
+            on=[*RUN, "variant"],
+            how="left",
+            maintain_order="left",
+        )
+    for metric, names in (
+        ("limit_smallest_eigenvalue", {"e0": None, "e0_printed": "printed"}),
+        ("required_width", {"required_width": None}),
+    ):
+        for name, variant in names.items():
+            part = of(rows, metric=metric).select(
+                *RUN, pl.col("variant").alias("net"), pl.col("value").alias(name), "lower"
+            )
+            keys = [*RUN, "net"]
+            if variant is not None:
+                part, keys = of(part, net=variant).drop("net"), RUN
+            table = table.join(
+                part.rename({"lower": f"{name}_lower"}), on=keys, how="left", maintain_order="left"
+            )
+    start = of(rows, metric="smallest_eigenvalue").select(
+        *RUN,
+        pl.col("variant").alias("net"),
+        pl.col("value").alias("lambda_min"),
+        pl.col("upper").alias("lambda_min_upper"),
+    )
+    dominates = of(rows, metric="magnitude_dominates").select(
+        *RUN, (pl.col("value") == 1).alias("g_dominated")
+    )
+    return (
+        table.join(start, on=[*RUN, "net"], how="left", maintain_order="left")
+        .join(dominates, on=RUN, how="left", maintain_order="left")
+        .drop("required_width_lower")
+    )
+
+
+def entry_gaps(frame: pl.DataFrame) -> pl.DataFrame:
+    """Per run: the largest distance of G(0)'s entries to either formula, in Hoeffding radii."""
+    rows = of(frame, study="dynamics", metric="entry_gap")
+    return rows.pivot(on="variant", index=RUN, values="value").rename(
+        {"limit": "gap_limit", "printed": "gap_printed"}
+    )

@@ -1,0 +1,455 @@
+"""Reproduce the paper: compute a section's theory and training, judge its claims, draw its figures.
+
+python paper_repro.py --section convergence
+"""
+
+import difflib
+import functools
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+__version__ = "0.1.0"
+
+PRESETS = {
+    "quick": {"model": "compact_cnn", "rounds": 6, "seeds": 3, "weights": "size"},
+    "default": {"model": "compact_cnn", "rounds": 20, "seeds": 5, "weights": "size"},
+    # FedBN's published setting for digits (Li et al. 2021).
+    "paper": {"model": "digits_cnn", "rounds": 100, "seeds": 5, "weights": "uniform"},
+}
+SECONDS_A_ROUND = {"compact_cnn": 1.5, "digits_cnn": 30.0}
+POLICIES = ("aggregated", "client_specific")
+MARK = {
+    **dict.fromkeys(("certified", "supported"), "bold green"),
+    **dict.fromkeys(("consistent", "inconclusive"), "bold yellow"),
+    **dict.fromkeys(("violated", "contradicted"), "bold red"),
+}
+console = Console()
+errors = Console(stderr=True)
+
+
+class Refused(ValueError):
+    """Input that cannot be used: one sentence, exit code 2."""
+
+
+def _flag(text: str) -> Any:
+    return tyro.conf.arg(help=text)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Compute a section of the paper, judge its claims and draw its figures."""
+
+    section: Annotated[str, _flag("which section, or all; --list shows them")] = ""
+    preset: Annotated[str, _flag("quick, default or paper")] = "default"
+    federation: Annotated[str, _flag("name of a federation, or a path")] = "digits"
+    data: Annotated[Path | None, _flag("folder of the federation's files")] = None
+    seeds: Annotated[int | None, _flag("how many seeds, counted from 0")] = None
+    device: Annotated[str, _flag("auto, cpu, cuda or cuda:k")] = "auto"
+    workers: Annotated[int | None, _flag("processes; one a core by default")] = None
+    out: Annotated[Path, _flag("where results go")] = Path("results")
+    theory_only: Annotated[bool, _flag("leave the training out")] = False
+    redraw: Annotated[bool, _flag("draw what is on disk; compute nothing")] = False
+    fresh: Annotated[bool, _flag("compute again what is on disk")] = False
+    list: Annotated[bool, _flag("show sections, federations and algorithms")] = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run. Its config names its records; the rest says where and about how long."""
+
+    label: str
+    config: dict[str, Any]
+    seconds: float
+    store: str
+    data: str | None
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the paper: what it claims, what must be computed, how it is shown."""
+
+    claims: str
+    minutes: Mapping[str, float]
+    plan: Callable[[Options, str], Iterable[tuple[str, dict[str, Any], float]]]
+    present: Callable[..., Any]
+
+
+def plan_convergence(
+    options: Options, fingerprint: str
+) -> Iterable[tuple[str, dict[str, Any], float]]:
+    """List the studies of the theory and the trainings of the section `convergence`."""
+    from theory.studies import convergence_plan
+
+    data = {"federation": options.federation, "data_sha256": fingerprint}
+    if not options.theory_only:
+        from empirical import Schedule
+
+        preset = PRESETS[options.preset]
+        seeds = preset["seeds"] if options.seeds is None else options.seeds
+        for seed in range(seeds):
+            schedule = asdict(
+                Schedule(
+                    rounds=preset["rounds"],
+                    weights=preset["weights"],
+                    seed=seed,
+                    device=options.device,
+                )
+            )
+            for policy in POLICIES:
+                config = {"study": "training", "algorithm": "fedavg", "settings": {}}
+                config |= {"bn_policy": policy, "model": preset["model"], "schedule": schedule}
+                seconds = SECONDS_A_ROUND[preset["model"]] * preset["rounds"]
+                label = f"training, {policy.replace('_', '-')} BN, seed {seed}"
+                yield label, config | data, seconds
+    for study in convergence_plan(options.preset, options.federation):
+        own = data if study.config["data"] != "gaussian" else {}
+        yield study.label, study.config | own, study.seconds
+
+
+def present_convergence(*arguments: Any) -> Any:
+    """Summarise, judge and draw the section `convergence`."""
+    from figures.convergence import present
+
+    return present(*arguments)
+
+
+SECTIONS = {
+    "convergence": Section(
+        "III.6: λ_min(G*) ≥ λ_min(G); III.4: the decay of f and f*; faster training of the CNN",
+        {"quick": 1, "default": 4, "paper": 150},
+        plan_convergence,
+        present_convergence,
+    ),
+}
+
+
+@functools.cache
+def federation(name: str, data: str | None) -> Any:
+    """Load a federation, once a process."""
+    from empirical import load_federation
+
+    return load_federation(name, data=None if data is None else Path(data))
+
+
+@functools.cache
+def points(name: str, data: str | None, dimension: int | None) -> Any:
+    """Give the training images of a federation as points in [0, 1]^d, reduced where asked for."""
+    import numpy as np
+
+    from theory.studies import principal
+
+    clients = federation(name, data)
+    x = np.concatenate([c.train.images.numpy().reshape(len(c.train), -1) for c in clients]) / 255.0
+    labels = np.repeat([c.name for c in clients], [len(c.train) for c in clients])
+    return (x if dimension is None else principal(x, dimension)), labels
+
+
+def execute(task: Task, report: Callable[[float], None]) -> str:
+    """Compute one run in a worker process and put its records on disk; return its hash."""
+    from figures.records import RunStore
+
+    config = task.config
+    with RunStore(task.store).writing(config, fresh=task.fresh) as run:
+        run.manifest["threads"] = 1
+        if "data_sha256" in config:
+            from empirical.data import fingerprint
+
+            run.manifest["data"] = fingerprint(federation(config["federation"], task.data))
+        if config["study"] == "training":
+            train(config, task, run, report)
+        else:
+            study(config, task, run, report)
+    return run.hash
+
+
+def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
+    """Run a study of the theory."""
+    from empirical.seeds import numpy_generator
+    from theory.studies import STUDIES
+
+    reduced = config["dimension"] if config["study"] in ("regime", "dynamics") else None
+    given = config["data"] != "gaussian"
+    data = points(config["federation"], task.data, reduced) if given else None
+    run.add(STUDIES[config["study"]](config, data, numpy_generator, report))
+
+
+def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
+    """Train a federation."""
+    import empirical
+    from empirical.checkpoint import save_checkpoint
+
+    schedule = empirical.Schedule(**config["schedule"])
+    training = empirical.federate(
+        empirical.build_algorithm(config["algorithm"], **config["settings"]),
+        empirical.BN_POLICIES[config["bn_policy"]],
+        empirical.build_model(config["model"], schedule.seed),
+        federation(config["federation"], task.data),
+        schedule,
+    )
+    for measurement in training:
+        run.add([asdict(measurement)])
+        report(measurement.round / schedule.rounds)
+    state = training.state
+    save_checkpoint(run.folder / "checkpoint.safetensors", state)
+    run.manifest.update(p=dict(state.p), notes=list(state.notes))
+    if state.status == "diverged":
+        run.manifest.update(status="diverged", diverged_in_round=state.round)
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def near(what: str, given: str, known: Iterable[str]) -> str:
+    """Say that a name is unknown, with the nearest ones first."""
+    names = list(known)
+    close = difflib.get_close_matches(given.lower(), names, n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    return f"Unknown {what} {given!r}: {hint}There are {', '.join(names)}."
+
+
+def checked(options: Options) -> Options:
+    """Refuse what cannot be used, before anything is computed; fill in what is automatic.
+
+    Raises:
+        Refused: with one sentence that says what to do.
+    """
+    names = [*SECTIONS, "all"]
+    if not options.section:
+        raise Refused(f"No section: give --section {' or '.join(names)}, or --list to see them.")
+    if options.section not in names:
+        raise Refused(near("section", options.section, names))
+    if options.preset not in PRESETS:
+        raise Refused(near("preset", options.preset, PRESETS))
+    for flag, value in (("seeds", options.seeds), ("workers", options.workers)):
+        if value is not None and value < 1:
+            raise Refused(f"--{flag} must be at least 1, not {value}.")
+    if options.redraw and options.fresh:
+        raise Refused("--redraw computes nothing and --fresh computes again: give one of them.")
+    workers = options.workers or usable_cores()
+    if options.redraw:
+        return replace(options, workers=workers)
+    return replace(options, workers=workers, device=chosen_device(options.device))
+
+
+def chosen_device(name: str) -> str:
+    """Resolve `auto`, and refuse a device that is not there."""
+    import torch
+
+    from empirical.schedule import available
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        available(name)
+    except ValueError as error:
+        raise Refused(f"{error}.") from None
+    return name
+
+
+def loaded(options: Options) -> str:
+    """Load (and, the first time, build) the federation; return the hash of its arrays."""
+    from empirical import FEDERATIONS, load_federation
+    from empirical.data import fingerprint
+
+    name = options.federation
+    with bars() as progress:
+        job = progress.add_task(f"the federation {name}", total=1.0, note="")
+        try:
+            clients = load_federation(
+                name, data=options.data, progress=lambda done: progress.update(job, completed=done)
+            )
+        except (ValueError, OSError) as error:
+            known = "" if any(f in str(error) for f in FEDERATIONS) else f" ({[*FEDERATIONS]})"
+            raise Refused(f"{error}{known}") from None
+        progress.update(job, completed=1.0)
+    content = json.dumps(fingerprint(clients), sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def bars() -> Progress:
+    """Make the progress bars; where nobody watches, nothing moves."""
+    columns = (TextColumn("{task.description:<42}"), BarColumn(), TextColumn("{task.fields[note]}"))
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+def compute(tasks: Sequence[Task], workers: int) -> None:
+    """Run the tasks over processes, with bars and an estimate of the time left."""
+    from empirical.executor import Result, run_tasks
+
+    queue = {task.label: task for task in sorted(tasks, key=lambda task: -task.seconds)}
+    total, began, said = sum(task.seconds for task in tasks), time.monotonic(), 0
+    done = dict.fromkeys(queue, 0.0)
+    with bars() as progress:
+        whole = progress.add_task("everything", total=total, note="")
+        shown: dict[str, Any] = {}
+        for event in run_tasks(execute, queue, workers=workers):
+            finished = isinstance(event, Result)
+            done[event.task] = 1.0 if finished else min(1.0, event.fraction)
+            work = sum(queue[label].seconds * part for label, part in done.items())
+            left = (time.monotonic() - began) * (total - work) / work if work else float("inf")
+            count = sum(part == 1.0 for part in done.values())
+            note = f"{count} of {len(queue)} runs"
+            note += f", about {clock(left)} left" if work > 0.03 * total else ""
+            progress.update(whole, completed=work, note=note)
+            if event.task not in shown:
+                shown[event.task] = progress.add_task(event.task, total=1.0, note="")
+            progress.update(shown[event.task], completed=done[event.task], visible=not finished)
+            if not console.is_terminal and int(10 * work / total) > said:
+                said = int(10 * work / total)
+                console.print(f"{work / total:4.0%} done: {note}", highlight=False)
+
+
+def clock(seconds: float) -> str:
+    """Write a duration as a person would."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def run_section(name: str, options: Options) -> bool:
+    """Compute, judge and draw a section; say whether every statement proven true held."""
+    from figures._files import write_atomically
+    from figures.records import RunStore, config_hash
+
+    section, store = SECTIONS[name], RunStore(options.out / "runs")
+    index = options.out / name / "runs.json"
+    if options.redraw:
+        shown = read_index(index)
+    else:
+        fingerprint, tasks = loaded(options), []
+        place, data = str(store.root), None if options.data is None else str(options.data)
+        for label, config, seconds in section.plan(options, fingerprint):
+            full = {**config, "version": __version__}
+            tasks.append(Task(label, full, seconds, place, data, options.fresh))
+        hashes = [config_hash(task.config) for task in tasks]
+        missing = [options.fresh or not store.has(run) for run in hashes]
+        todo = [task for task, wanted in zip(tasks, missing, strict=True) if wanted]
+        announce(name, options, len(tasks), todo)
+        if todo:
+            compute(todo, options.workers or 1)
+        shown = {"section": name, "options": settings(options), "runs": hashes}
+        write_atomically(index, json.dumps(shown, indent=2) + "\n")
+    rows = store.read(shown["runs"])
+    manifests = {run: store.manifest(run) for run in shown["runs"]}
+    product = section.present(rows, manifests, options.out / name, shown["options"])
+    report_on(product)
+    return product.proven_hold
+
+
+def announce(name: str, options: Options, runs: int, todo: Sequence[Task]) -> None:
+    """Say what is about to happen and about how long it takes."""
+    workers = min(options.workers or 1, max(1, len(todo)))
+    longest = max((task.seconds for task in todo), default=0.0)
+    about = max(longest, sum(task.seconds for task in todo) / workers) + 5.0
+    where = f"{workers} process{'es' * (workers > 1)} on {options.device}"
+    kept = f", {runs - len(todo)} already there" if len(todo) < runs else ""
+    text = f"{runs} runs{kept}: about {clock(about)} in {where}"
+    console.print(f"[bold]{name}[/], {options.preset} preset: {text}", highlight=False)
+
+
+def settings(options: Options) -> dict[str, Any]:
+    """Give the part of the options that a reader of the results needs."""
+    names = ("section", "preset", "federation", "seeds", "device", "theory_only")
+    return {name: getattr(options, name) for name in names}
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    """Read which runs a section showed last.
+
+    Raises:
+        Refused: the section was not computed here, or the file is damaged.
+    """
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+        return {key: index[key] for key in ("section", "options", "runs")}
+    except FileNotFoundError:
+        text = f"There is nothing to redraw in {path.parent}: run without --redraw."
+        raise Refused(text) from None
+    except (ValueError, KeyError, OSError) as error:
+        raise Refused(f"{path} cannot be read ({error}): run without --redraw.") from None
+
+
+def report_on(product: Any) -> None:
+    """Print the verdicts and where the figures are."""
+    table = Table("claim", "measured", "verdict", box=None, pad_edge=False, header_style="dim")
+    for claim in product.claims:
+        measured = claim.measured if isinstance(claim.measured, str) else f"{claim.measured:.4g}"
+        style = MARK[claim.verdict]
+        table.add_row(claim.claim, measured, f"[{style}]{claim.verdict}[/]")
+    console.print(table, highlight=False)
+    for path in (*product.figures, product.report):
+        console.print(path, style="cyan", highlight=False, soft_wrap=True)
+
+
+def show_list() -> None:
+    """Print the sections, federations and algorithms that there are."""
+    from empirical import ALGORITHMS, BN_POLICIES, FEDERATIONS, MODELS
+
+    table = Table("section", "claims", "minutes: " + ", ".join(PRESETS), box=None, pad_edge=False)
+    for name, section in SECTIONS.items():
+        table.add_row(name, section.claims, ", ".join(f"{m:g}" for m in section.minutes.values()))
+    console.print(table, highlight=False)
+    for name, known in FEDERATIONS.items():
+        console.print(f"federation {name}: {known.description}", highlight=False)
+    for what, names in (("algorithms", ALGORITHMS), ("BN policies", BN_POLICIES), ("nets", MODELS)):
+        console.print(f"{what}: {', '.join(names)}", highlight=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, 1 (a proven statement violated) or 2 (bad input)."""
+    options = tyro.cli(Options, args=arguments, description=Options.__doc__)
+    if options.list:
+        show_list()
+        return 0
+    try:
+        options = checked(options)
+        names = list(SECTIONS) if options.section == "all" else [options.section]
+        return 0 if all([run_section(name, options) for name in names]) else 1
+    except KeyboardInterrupt:
+        console.print("Stopped. Finished runs are kept: the same command goes on from there.")
+        return 130
+    except Exception as error:
+        return explain(error, options)
+
+
+def explain(error: Exception, options: Options) -> int:
+    """Turn an expected error into one sentence and its exit code; raise any other."""
+    from empirical.executor import TaskError
+    from figures._files import write_atomically
+    from figures.records import DamagedRun, MissingRun, OutputError
+
+    if isinstance(error, Refused | DamagedRun | MissingRun | OutputError):
+        complain(str(error))
+        return 2
+    if isinstance(error, TaskError):
+        trace = options.out / "traceback.txt"
+        write_atomically(trace, f"{error}\n\n{error.details}")
+        text = f"{error}. Its traceback is in {trace}; finished runs are kept."
+        complain(text)
+        return 1
+    raise error
+
+
+def complain(text: str) -> None:
+    """Print one sentence on standard error."""
+    errors.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

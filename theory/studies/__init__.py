@@ -1,0 +1,77 @@
+"""Studies of the convergence theory: each is a generator of records from a config and points."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from theory.studies.corollary import Generators, Points, Progress, corollary, spectrum
+from theory.studies.dynamics import dynamics
+from theory.studies.points import principal
+from theory.studies.regime import regime
+
+__all__ = ["ALPHAS", "DIMENSION", "STUDIES", "Study", "convergence_plan", "principal"]
+
+STUDIES: dict[
+    str,
+    Callable[
+        [Mapping[str, Any], Points | None, Generators, Progress], Iterator[dict[str, Any]]
+    ],
+] = {"corollary": corollary, "spectrum": spectrum, "regime": regime, "dynamics": dynamics}
+
+DIMENSION = 20
+"""Dimension of Gaussian clients, and of real images where the decay of f is to be seen."""
+
+ALPHAS = (0.5, 2.0, 10.0, 20.0)
+"""Scales of the initialisation at which f and f* are trained."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study to run: what to call it, its config, about how many seconds on one core."""
+
+    label: str
+    config: dict[str, Any]
+    seconds: float
+
+
+def convergence_plan(preset: str, data: str) -> list[Study]:
+    """List the studies of the section `convergence`, on Gaussian clients and on `data`.
+
+    Raises:
+        KeyError: an unknown preset.
+    """
+    quick = {"quick": True, "default": False, "paper": False}[preset]
+    gaussian_sizes = [(2, 16), (4, 16), (8, 16), (4, 4), (4, 32)]
+    real_sizes = [(2, 50), (3, 50), (4, 50), (4, 10), (4, 25)]
+    if not quick:
+        gaussian_sizes += [(16, 16), (4, 8), (4, 64)]
+        real_sizes += [(4, 100), (4, 200)]
+    common = {"seed": 0, "dimension": DIMENSION}
+    draws = {"draws": 20, **common}
+    plan = [
+        Study(
+            f"corollary III.6, {source}",
+            {"study": "corollary", "data": source, "sizes": sizes, **draws},
+            seconds,
+        )
+        for source, sizes, seconds in ((data, real_sizes, 30.0), ("gaussian", gaussian_sizes, 10.0))
+    ]
+    plan.append(Study("spectra, all points", {"study": "spectrum", "data": data, "seed": 0}, 10.0))
+    for source in ("gaussian", data):
+        plan += _small_studies(source, quick, {"clients": 4, "samples": 8, **common})
+    return plan
+
+
+def _small_studies(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
+    """List what runs on few points in few dimensions: the regimes, and f and f* themselves."""
+    alphas = sorted({*ALPHAS, *(round(10 ** (k / 8), 6) for k in range(-6, 15))})
+    config = {"study": "regime", "data": source, "draws": 20, "alphas": alphas, **common}
+    plan = [Study(f"regimes of α, {source}", config, 5.0)]
+    for draw in range(1 if quick else 3):
+        for width in (512, 8192) if quick else (512, 2048, 8192):
+            for alpha in ALPHAS:
+                config = {"study": "dynamics", "data": source, "draw": draw, "alpha": alpha}
+                config |= {"width": width, "steps": 200 if quick else 500, **common}
+                label = f"f and f*, {source}, α = {alpha:g}, m = {width}, draw {draw}"
+                plan.append(Study(label, config, 2.0))
+    return plan
