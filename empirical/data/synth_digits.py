@@ -12,7 +12,7 @@ from empirical.data.pixels import luminance
 
 SIDE, SCALE = 28, 3  # drawn at three times the size, then reduced
 CANVAS = SIDE * SCALE
-HEIGHTS = (13, 22)  # of a digit, pixels of the reduced image
+HEIGHTS = (14, 22)  # of a digit, pixels of the reduced image
 DEGREES, JITTER, BLUR = 8, 2, 0.8
 CONTRAST = 90  # smallest difference in luminance
 GAP = 1  # between neighbours, pixels of the reduced image
