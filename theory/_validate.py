@@ -51,7 +51,9 @@ def as_matrix(value: object, name: str) -> Float[np.ndarray, "_ _"]:
 
 def _rounds(array: np.ndarray, result: np.ndarray) -> bool:
     if array.dtype.kind in "iu":
-        return bool((np.abs(result) > 2.0**53).any())
+        large = np.abs(result) >= 2.0**53
+        pairs = zip(result[large].tolist(), array[large].tolist(), strict=True)
+        return any(int(converted) != given for converted, given in pairs)
     return bool((result.astype(array.dtype) != array).any())
 
 
