@@ -9,60 +9,28 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from figures import style
+from figures._files import write_atomically
 from figures.claims import Claim, write_claims
-from figures.convergence import (
-    draw_dynamics,
-    draw_eigenvalues,
-    draw_training,
-    judgement,
-    theory_tables,
-    training_tables,
-)
-from figures.convergence.frame import joined, of
-from figures.statistics import PairedDifference
-from figures.tables import Layout, write_table
+from figures.convergence import draw_dynamics, draw_eigenvalues, draw_training
+from figures.convergence.captions import CAPTIONS
+from figures.convergence.draw_eigenvalues import data_name
+from figures.convergence.layouts import tables
+from figures.convergence.summary import Summary, judge, summarise
+from figures.report import Picture, Report, Sheet, sheet, write_report
+from figures.tables import number, write_table
+
+__all__ = ["Product", "Summary", "drawings", "judge", "present", "summarise"]
 
 PROVEN = ("corollary-iii.6", "eq-10.not-the-limit")
 """Ids (their beginnings) of the statements that are proven: a violation is a bug."""
 
-
-@dataclass(frozen=True)
-class Summary:
-    """Everything that the figures and the claims of the section need; no drawing computes."""
-
-    draws: pl.DataFrame
-    comparison: pl.DataFrame
-    spectra: pl.DataFrame
-    regimes: pl.DataFrame
-    thresholds: pl.DataFrame
-    curves: pl.DataFrame
-    descents: pl.DataFrame
-    gaps: pl.DataFrame
-    training: pl.DataFrame
-    clients: pl.DataFrame
-    rounds: pl.DataFrame
-    differences: dict[str, PairedDifference]
-
-
-def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> Summary:
-    """Summarise the records of the section; the parts that were not run are empty tables."""
-    frame = joined(rows, manifests)
-    draws = theory_tables.comparisons(frame)
-    seeds = training_tables.per_seed(frame)
-    return Summary(
-        draws=draws,
-        comparison=theory_tables.comparison_summary(draws),
-        spectra=theory_tables.spectra(frame),
-        regimes=theory_tables.regimes(frame),
-        thresholds=theory_tables.thresholds(frame),
-        curves=theory_tables.curves(frame),
-        descents=theory_tables.descents(frame),
-        gaps=theory_tables.entry_gaps(frame),
-        training=training_tables.curves(seeds),
-        clients=training_tables.final_per_client(frame),
-        rounds=training_tables.rounds(seeds),
-        differences=training_tables.differences(seeds),
-    )
+LEAD = (
+    "With client-specific batch normalization the Gram matrix G∞ of a two-layer network loses its "
+    "blocks between clients. Corollary III.6 of UniFed: its smallest eigenvalue, which bounds the "
+    "rate of convergence from below, cannot fall. Here that is certified on data, the rate is held "
+    "against networks of finite width, and a CNN federation is trained with either kind of batch "
+    "normalization."
+)
 
 
 @dataclass(frozen=True)
@@ -75,23 +43,12 @@ class Product:
     proven_hold: bool
 
 
-def judge(summary: Summary) -> list[Claim]:
-    """Judge every claim of the section that the records speak about."""
-    return [
-        *judgement.corollary(summary.draws),
-        *judgement.decay(summary.descents),
-        *judgement.printed_kernel(summary.gaps, summary.descents),
-        *judgement.threshold(summary.thresholds),
-        *judgement.training(summary.differences),
-    ]
-
-
-def draw(summary: Summary) -> dict[str, Callable[[], Figure]]:
+def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
     """Name the figures that the records allow, in the order of the report."""
     figures: dict[str, Callable[[], Figure]] = {}
     if summary.comparison.height:
         figures["smallest_eigenvalues"] = lambda: draw_eigenvalues.smallest_eigenvalues(
-            summary.comparison
+            summary.comparison, summary.draws
         )
     if summary.spectra.height:
         clients = summary.spectra["client"].drop_nulls().unique(maintain_order=True).to_list()
@@ -105,10 +62,10 @@ def draw(summary: Summary) -> dict[str, Callable[[], Figure]]:
             summary.regimes, summary.thresholds, summary.descents
         )
     if summary.descents["width"].n_unique() > 1:
-        figures["widths"] = lambda: draw_dynamics.widths(summary.descents, summary.curves)
+        figures["widths"] = lambda: draw_dynamics.widths(summary.distances, summary.slacks)
     if summary.training.height:
         figures["training"] = lambda: draw_training.training(
-            summary.training, summary.clients, training_tables.difference_table(summary.differences)
+            summary.training, summary.clients, summary.paired
         )
     return figures
 
@@ -122,10 +79,81 @@ def present(
     """Summarise, judge, draw and report; write everything under `folder`."""
     summary = summarise(rows, manifests)
     claims = judge(summary)
-    paths = []
+    words = _words(summary, manifests)
+    pictures, sheets = [], []
     with style.context():
-        for name, make in draw(summary).items():
-            paths.append(style.save(make(), folder / "figures" / name)[0])
+        for name, make in drawings(summary).items():
+            pdf, png = style.save(make(), folder / "figures" / name)
+            title, caption = CAPTIONS[name if name in CAPTIONS else name.split("_")[0]]
+            words["source"] = data_name(name.split("_", 1)[-1])
+            pictures.append(Picture(title.format(**words), caption.format(**words), png, pdf))
+    for name, title, table, layout in tables(summary):
+        files = write_table(folder / "tables" / name, table, layout)
+        sheets.append(sheet(title, table, layout, files))
+    for name in ("draws", "descents", "thresholds", "regimes", "spectra"):
+        table = getattr(summary, name)
+        if table.height:
+            write_atomically(folder / "tables" / f"all_{name}.csv", table.write_csv())
     write_claims(folder / "claims.json", claims)
+    report = write_report(
+        folder / "report.html", _report(claims, pictures, sheets, manifests, options, summary)
+    )
     bad = [c for c in claims if c.verdict == "violated" and c.id.startswith(PROVEN)]
-    return Product(claims, paths, folder / "report.html", not bad)
+    return Product(claims, [p.pdf for p in pictures if p.pdf], report, not bad)
+
+
+def _words(summary: Summary, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Fill the captions' blanks from what was run."""
+    trained = [m["config"] for m in manifests.values() if m["config"]["study"] == "training"]
+    draws, regimes = summary.comparison["draws"].max(), summary.regimes["draws"].max()
+    seeds = {config["schedule"]["seed"] for config in trained}
+    methods = summary.training["method"].unique().to_list() if summary.training.height else []
+    return {
+        "draws": draws,
+        "regimes": regimes,
+        "width": number(summary.comparison["relative_width"].max(), 1),
+        "points": number(summary.spectra.filter(pl.col("variant") == "G").height),
+        "data": ", ".join(summary.spectra["data"].unique().to_list()),
+        "m": number(summary.descents["width"].max()),
+        "net": ", ".join(sorted({config["model"] for config in trained})),
+        "seeds": len(seeds),
+        "interval": "BCa bootstrap" if any("BCa" in m for m in methods) else "Student t",
+    }
+
+
+def _report(
+    claims: list[Claim],
+    pictures: list[Picture],
+    sheets: list[Sheet],
+    manifests: Mapping[str, Mapping[str, Any]],
+    options: Mapping[str, Any],
+    summary: Summary,
+) -> Report:
+    flags = []
+    for name in ("section", "preset", "federation", "seeds"):
+        if options[name] is not None:
+            flags += [f"--{name}", str(options[name])]
+    flags += [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
+    first = next(iter(manifests.values()))
+    versions = first.get("versions", {})
+    facts = {
+        "preset": options["preset"],
+        "federation": options["federation"],
+        "runs": f"{len(manifests)}, each with one thread",
+        "device": options["device"],
+        "software": ", ".join(
+            f"{name} {versions[name]}" for name in ("torch", "numpy", "scipy") if name in versions
+        ),
+    }
+    notes = [f"This training diverged and is left out: {name}." for name in summary.diverged]
+    notes += sorted({note for m in manifests.values() for note in m.get("notes", ())})
+    return Report(
+        title="Convergence",
+        lead=LEAD,
+        command="python paper_repro.py " + " ".join(flags),
+        claims=claims,
+        facts=facts,
+        pictures=pictures,
+        sheets=sheets,
+        notes=notes,
+    )

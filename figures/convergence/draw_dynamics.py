@@ -4,13 +4,14 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from figures.convergence.draw_eigenvalues import data_name
 from figures.convergence.frame import of
-from figures.style import INK, MUTED, Look, letter, look, panels, ramp
+from figures.style import INK, MUTED, Look, legend_below, letter, look, panels, ramp
 
 NETS = {"f": "aggregated", "f*": "client_specific"}
-CHOICES = {"common": "one common step size", "own": "each at its own largest step size"}
+CHOICES = {"common": r"one common $\eta$", "own": r"each its largest $\eta$"}
 FLOOR = 1e-16
 
 
@@ -29,7 +30,7 @@ def decay(curves: pl.DataFrame, source: str) -> Figure:
             ax.set(yscale="log", ylim=(FLOOR, 4))
             ax.set_title(f"$\\alpha = {alpha:g}$" if i == 0 else "")
             if j == 0:
-                ax.set_ylabel(f"{words.replace(' step', chr(10) + 'step')}\n" + r"$\|f-y\|^2$, relative")
+                ax.set_ylabel(words + "\n" + r"$\|f(t)-y\|^2/\|f(0)-y\|^2$")
             if i == len(CHOICES) - 1:
                 ax.set_xlabel("step $t$")
     handles = [Line2D([], [], color=look(p).colour, label=look(p).label) for p in NETS.values()]
@@ -41,7 +42,10 @@ def decay(curves: pl.DataFrame, source: str) -> Figure:
             ((0, (6, 2)), 0.9, "bound of the theorem"),
         )
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=5, handlelength=2.0, columnspacing=1.2
+    )
+    letter(axes)
     return figure
 
 
@@ -61,86 +65,90 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
     sources = table["data"].unique(maintain_order=True).to_list()
     figure, axes = panels(1, len(sources), width="double", ratio=0.46, sharey=True)
     for ax, source in zip(axes, sources, strict=True):
-        rows = of(table, data=source)
-        for variant, name, label in (
-            ("V", "predicted", r"$\lambda_{\min}(V^\infty)/\alpha^2$"),
-            ("Lambda", "measured", r"$\lambda_{\min}(\Lambda^\infty)$"),
+        rows = of(table, data=source).sort("alpha")
+        for variant, name, factor, label in (
+            ("V", "predicted", 1.0, r"$\lambda_{\min}(V^\infty)/\alpha^2$"),
+            ("Lambda", "measured", 1.0, r"$\lambda_{\min}(\Lambda^\infty)$"),
+            ("G", "true_kernel", 0.5, r"$e_0/2$, the network's kernel"),
+            ("printed", "printed_kernel", 0.5, r"$e_0/2$, Eq. (10) as printed"),
         ):
-            part = of(rows, variant=variant).sort("alpha")
-            style = look(name)
-            ax.plot(part["alpha"], part["value"], **style.line(label=False, markers=False), label=label)
-            ax.fill_between(part["alpha"], part["low"], part["high"], **style.band())
-        magnitude = of(rows, variant="G")
-        style, ends = look("true_kernel"), [rows["alpha"].min(), rows["alpha"].max()]
-        half = [float(magnitude["value"][0]) / 2] * 2
-        ax.plot(ends, half, **style.line(label=False, markers=False), label=r"$e_0/2$, the network's kernel")
-        printed = of(rows, variant="printed").sort("alpha")
-        style = look("printed_kernel")
-        ax.plot(
-            printed["alpha"],
-            printed["value"] / 2,
-            **style.line(label=False, markers=False),
-            label=r"$e_0/2$, Eq. (10) as printed",
-        )
-        found = of(descents, data=source, net="f", choice="common", width=descents["width"].max())
-        ax.plot(
-            found["alpha"],
-            found["lambda_min"],
-            linestyle="none",
-            marker="o",
-            color=INK,
-            label=rf"$\lambda_{{\min}}(\Lambda(0))$, $m = {descents['width'].max():,}$",
-        )
-        own = of(thresholds, data=source)["alpha"]
-        ax.axvspan(own.min(), own.max(), color=MUTED, alpha=0.15, linewidth=0)
-        ax.annotate(
-            "$G$ dominates\nfrom here",
-            (own.max(), 0.02),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, 2),
-            textcoords="offset points",
-            fontsize=8,
-            color=MUTED,
-        )
+            part, style = of(rows, variant=variant), look(name)
+            line = style.line(label=False, markers=False)
+            ax.plot(part["alpha"], factor * part["value"], **line, label=label)
+            ax.fill_between(
+                part["alpha"], factor * part["low"], factor * part["high"], **style.band()
+            )
+        width = descents["width"].max()
+        found = of(descents, data=source, net="f", choice="common", width=width)
+        measured = rf"$\lambda_{{\min}}(\Lambda(0))$, $m = {thousands(width)}$"
+        points = {"linestyle": "none", "marker": "o", "color": INK}
+        ax.plot(found["alpha"], found["lambda_min"], **points, label=measured)
+        _threshold(ax, of(thresholds, data=source)["alpha"])
         ax.set(xscale="log", yscale="log", xlabel=r"scale of the initialisation $\alpha$")
-        ax.set_title(data_name(source))
+        ax.set_title(f"{data_name(source)}, $d = 20$")
     axes[0].set_ylabel("smallest eigenvalue")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    legend_below(figure, axes, 3)
     letter(axes)
     return figure
 
 
-def widths(descents: pl.DataFrame, curves: pl.DataFrame) -> Figure:
-    """Draw over m how far training is from its linearisation, and λ_min(Λ(t)) from e₀/2."""
-    figure, axes = panels(1, 2, width="double", ratio=0.4)
-    rows = curves.filter(pl.col("metric").is_in(["squared_residual", "linearised"]))
-    wide = rows.pivot(
-        on="metric", index=["data", "alpha", "width", "draw", "variant", "round"], values="relative"
-    ).filter((pl.col("squared_residual") > 1e-20) & (pl.col("linearised") > 1e-20))
-    gap = (pl.col("squared_residual") / pl.col("linearised")).log10().abs()
-    distance = wide.group_by("data", "alpha", "width").agg(gap.max().alias("value"))
-    slack = descents.group_by("data", "alpha", "width").agg(
-        pl.col("eigenvalue_over_half_e0").min().alias("value")
+def _threshold(ax: Axes, alphas: pl.Series) -> None:
+    low, high = float(alphas.min()), float(alphas.max())  # type: ignore[arg-type]
+    ax.axvspan(low, high, color=MUTED, alpha=0.15, linewidth=0)
+    ax.annotate(
+        "$G$ dominates\nfrom here",
+        (high, 0.02),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, 2),
+        textcoords="offset points",
+        fontsize=8,
+        color=MUTED,
     )
-    alphas = sorted(descents["alpha"].unique().to_list())
-    for ax, table, words in (
-        (axes[0], distance, "largest distance from the\nlinearisation, decades"),
-        (axes[1], slack, r"smallest $\lambda_{\min}(\Lambda(t))\,/\,(e_0/2)$"),
-    ):
-        for alpha, colour in zip(alphas, ramp(len(alphas)), strict=True):
-            for source, dash in zip(table["data"].unique().sort(), ("-", (0, (4, 2))), strict=False):
+
+
+def thousands(value: object) -> str:
+    """Write a whole number for mathtext, without the space it puts after a comma."""
+    return f"{value:,}".replace(",", "{,}")
+
+
+def widths(distances: pl.DataFrame, slacks: pl.DataFrame) -> Figure:
+    """Draw over m how far training is from its linearisation, and λ_min(Λ(t)) from e₀/2."""
+    figure, axes = panels(1, 2, width="double", ratio=0.42)
+    alphas = sorted(slacks["alpha"].unique().to_list())
+    sources = dict(
+        zip(slacks["data"].unique(maintain_order=True), ("-", (0, (4, 2))), strict=False)
+    )
+    colours = dict(zip(alphas, ramp(len(alphas)), strict=True))
+    for ax, table in zip(axes, (distances, slacks), strict=True):
+        for alpha, colour in colours.items():
+            for source, dash in sources.items():
                 part = of(table, data=source, alpha=alpha).sort("width")
                 ax.plot(part["width"], part["value"], color=colour, linestyle=dash, marker="o")
-        ax.set(xscale="log", yscale="log", xlabel="width $m$", ylabel=words)
+        ax.set(xscale="log", yscale="log", xlabel="width $m$")
+        ticks = sorted(table["width"].unique().to_list())
+        ax.xaxis.set_major_locator(FixedLocator(ticks))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xticklabels([f"{tick:,}" for tick in ticks])
+    axes[0].set(ylabel="decades", title="largest distance from the linearisation")
+    axes[1].set(ylabel="ratio", title=r"smallest $\lambda_{\min}(\Lambda(t))$ over $e_0/2$")
     axes[1].axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
-    axes[1].annotate("needed by the theorem", (0.02, 1.0), xycoords=("axes fraction", "data"),
-                     xytext=(0, 3), textcoords="offset points", fontsize=8, color=MUTED)
+    axes[1].annotate(
+        "the theorem needs 1",
+        (0.02, 1.0),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize=8,
+        color=MUTED,
+    )
     handles = [
-        Line2D([], [], color=c, marker="o", label=f"$\\alpha = {a:g}$")
-        for a, c in zip(alphas, ramp(len(alphas)), strict=True)
+        Line2D([], [], color=colour, marker="o", label=f"$\\alpha = {alpha:g}$")
+        for alpha, colour in colours.items()
     ]
-    for source, dash in zip(descents["data"].unique().sort(), ("-", (0, (4, 2))), strict=False):
-        handles.append(Line2D([], [], color=MUTED, linestyle=dash, label=data_name(source)))
+    handles += [
+        Line2D([], [], color=MUTED, linestyle=dash, label=data_name(source))
+        for source, dash in sources.items()
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     letter(axes)
     return figure

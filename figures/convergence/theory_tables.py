@@ -5,6 +5,7 @@ import polars as pl
 from figures.convergence.frame import of
 
 KEY = ["data", "clients", "samples"]
+RUN = ["data", "alpha", "width", "draw"]
 
 
 def comparisons(frame: pl.DataFrame) -> pl.DataFrame:
@@ -61,9 +62,29 @@ def spectra(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def distances(table: pl.DataFrame) -> pl.DataFrame:
+    """Per data, α and m: the largest |log10| of measured by linearised, above rounding."""
+    rows = table.filter(pl.col("metric").is_in(["squared_residual", "linearised"]))
+    wide = rows.pivot(on="metric", index=[*RUN, "variant", "round"], values="relative")
+    wide = wide.filter((pl.col("squared_residual") > 1e-20) & (pl.col("linearised") > 1e-20))
+    gap = (pl.col("squared_residual") / pl.col("linearised")).log10().abs()
+    return wide.group_by("data", "alpha", "width", maintain_order=True).agg(value=gap.max())
+
+
+def slacks(table: pl.DataFrame) -> pl.DataFrame:
+    """Per data, α and m: the smallest λ_min(Λ(t))/(e₀/2) over f, f*, draws and steps."""
+    return table.group_by("data", "alpha", "width", maintain_order=True).agg(
+        value=pl.col("eigenvalue_over_half_e0").min()
+    )
+
+
 def regimes(frame: pl.DataFrame) -> pl.DataFrame:
     """Per data, α and matrix: median and range over draws of the enclosed smallest eigenvalue."""
     rows = of(frame, study="regime", metric="smallest_eigenvalue")
+    # G∞ is free of α: it is the same at every one.
+    alphas = rows.select("data", "parameter").drop_nulls().unique(maintain_order=True)
+    magnitude = of(rows, variant="G").drop("parameter").join(alphas, on="data")
+    rows = pl.concat([rows.drop_nulls("parameter"), magnitude.select(rows.columns)])
     return (
         rows.group_by("data", "parameter", "variant", maintain_order=True)
         .agg(
@@ -92,9 +113,6 @@ def thresholds(frame: pl.DataFrame) -> pl.DataFrame:
     return both.group_by("data", "draw", maintain_order=True).agg(
         scaled.median().alias("alpha"), proven.any().alias("above_one_certified")
     )
-
-
-RUN = ["data", "alpha", "width", "draw"]
 
 
 def curves(frame: pl.DataFrame) -> pl.DataFrame:

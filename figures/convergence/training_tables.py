@@ -48,6 +48,16 @@ def differences(seeds: pl.DataFrame) -> dict[str, PairedDifference]:
     return found
 
 
+def paired_curves(seeds: pl.DataFrame) -> pl.DataFrame:
+    """Client-specific minus aggregated BN per round, paired by seed, with the interval."""
+    index = ["seed", "split", "metric", "round"]
+    if not set(POLICIES) <= set(seeds["bn_policy"]):
+        return curves(seeds.clear())
+    wide = seeds.pivot(on="bn_policy", index=index, values="value").drop_nulls(list(POLICIES))
+    wide = wide.with_columns(value=pl.col(POLICIES[1]) - pl.col(POLICIES[0]))
+    return interval_table(wide, ["split", "metric", "round"])
+
+
 def difference_table(found: dict[str, PairedDifference]) -> pl.DataFrame:
     """The paired differences as a table."""
     return pl.DataFrame(

@@ -13,9 +13,7 @@ __all__ = ["ALPHAS", "DIMENSION", "STUDIES", "Study", "convergence_plan", "princ
 
 STUDIES: dict[
     str,
-    Callable[
-        [Mapping[str, Any], Points | None, Generators, Progress], Iterator[dict[str, Any]]
-    ],
+    Callable[[Mapping[str, Any], Points | None, Generators, Progress], Iterator[dict[str, Any]]],
 ] = {"corollary": corollary, "spectrum": spectrum, "regime": regime, "dynamics": dynamics}
 
 DIMENSION = 20

@@ -84,8 +84,6 @@ def spectrum(
     blocks = client_gram_matrix(x, names)
     for name, block in zip(blocks.names, blocks.blocks, strict=True):
         for rank, value in enumerate(np.linalg.eigvalsh(block)):
-            yield row(
-                "eigenvalue", value, variant="G*", client=str(name), draw=rank, **per_client
-            )
+            yield row("eigenvalue", value, variant="G*", client=str(name), draw=rank, **per_client)
     progress(1.0)
     del config

@@ -111,9 +111,7 @@ def dynamics(
                 steps=config["steps"],
                 kernels_at=_grid(config["steps"], 9),
             )
-            prediction = linearised_losses(
-                start[net].Lambda, residual, step_size, config["steps"]
-            )
+            prediction = linearised_losses(start[net].Lambda, residual, step_size, config["steps"])
             variant = f"{net}|{choice}"
             yield from _descent_rows(trajectory, 2.0 * prediction, limit, variant)
             done += 1
