@@ -405,3 +405,20 @@ def test_the_last_batch_of_one_is_folded_and_noted() -> None:
 
 def test_registered_names_are_the_algorithms_own() -> None:
     assert {name: build_algorithm(name).name for name in ALGORITHMS} == {n: n for n in ALGORITHMS}
+
+
+def test_measurements_are_means_over_the_whole_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("empirical.evaluate.BATCH", 7)
+    rows = list(federate(FEDAVG, AGGREGATED, bn_net(), UNEQUAL, SCHEDULE))
+    model = bn_net().eval()
+    for c in UNEQUAL:
+        found = measured(rows, 0, c.name)
+        for split in ("train", "test"):
+            samples = getattr(c, split)
+            logits = model(samples.inputs().double())
+            loss = functional.cross_entropy(logits, samples.labels).item()
+            right = [
+                int(a) == int(b) for a, b in zip(logits.argmax(1), samples.labels, strict=True)
+            ]
+            assert found[split, "loss"] == pytest.approx(loss, rel=1e-13)
+            assert found[split, "accuracy"] == sum(right) / len(right)
