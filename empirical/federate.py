@@ -19,9 +19,9 @@ from empirical.schedule import Schedule, available, participants
 from empirical.sites import Site, channels_last, prepare
 from empirical.state import FederationState
 from empirical.weights import (
+    Role,
     RunningMean,
     Weights,
-    has_batch_norm,
     label,
     load,
     shares,
@@ -69,7 +69,7 @@ def federate(
     ):
         if not isinstance(value, kind):
             raise TypeError(f"{value!r} is no {kind.__name__}: use {how}")
-    if not has_batch_norm(model):
+    if not {Role.AFFINE, Role.STATISTIC} & set(label(model).values()):
         warnings.warn(
             "the model has no batch-norm layer: all batch-norm policies give the same result",
             stacklevel=2,

@@ -422,3 +422,16 @@ def test_measurements_are_means_over_the_whole_split(monkeypatch: pytest.MonkeyP
             ]
             assert found[split, "loss"] == pytest.approx(loss, rel=1e-13)
             assert found[split, "accuracy"] == sum(right) / len(right)
+
+
+def test_policies_hold_for_instance_norm_with_running_statistics() -> None:
+    def net(tracked: bool) -> nn.Module:
+        norm = nn.InstanceNorm2d(3, affine=True, track_running_stats=tracked)
+        return nn.Sequential(norm, plain_net()).double()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        state = trained(FEDAVG, CLIENT_SPECIFIC, net(True)).state
+    assert len({own["0.running_mean"][0].item() for own in state.clients.values()}) == 4
+    with pytest.warns(UserWarning, match="no batch-norm layer"):
+        federate(FEDAVG, CLIENT_SPECIFIC, net(False), UNEQUAL, SCHEDULE)
