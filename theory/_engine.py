@@ -8,6 +8,9 @@ from jaxtyping import Float
 
 from theory.network import Array, Inputs, Network
 
+# A diverging run overflows; the caller sees it in the loss.
+_quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
 
 class Engine:
     """Mutable state of one run, neurons along the last (contiguous) axis, rows sorted by client.
@@ -36,6 +39,7 @@ class Engine:
         self.mask = np.empty_like(self.active)
         self.residual = np.empty(len(self.y))
 
+    @_quiet
     def forward(self) -> float:
         """The loss; leaves the residual and what `step` needs."""
         np.matmul(self.x, self.v, out=self.active)
@@ -55,6 +59,7 @@ class Engine:
             self.residual[group] = self.active[group] @ slope - self.y[group]
         return 0.5 * float(self.residual @ self.residual)
 
+    @_quiet
     def step(self, eta: float) -> None:
         """One gradient step on V and γ from the last `forward`."""
         np.not_equal(self.active, 0.0, out=self.mask)
@@ -75,6 +80,12 @@ class Engine:
         self.v -= eta * gradient
         np.subtract.at(self.gamma, self.rows, eta * self.signs_by_norm * pull)
 
+    @_quiet
+    def loss_of_zero(self) -> float:
+        """The loss ½‖y‖² of f = 0."""
+        return 0.5 * float(self.y @ self.y)
+
+    @_quiet
     def rounding(self) -> float:
         """Bound of the rounding error of ‖f − y‖₂: γ_{m+d+8} Σ_k |coefficient| ‖v_k‖ ‖x_p‖."""
         unit = np.finfo(float).eps / 2

@@ -1,5 +1,6 @@
 """Full-batch gradient descent on f and f* of finite width, and its linearised prediction."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -124,12 +125,10 @@ def gradient_descent(
     limit, rounding, diverged_at = np.inf, 0.0, None
     last = network
     for t in range(total + 1):
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            loss = engine.forward()
+        loss = engine.forward()
         if t == 0:
-            limit = _GROWTH * (loss + 0.5 * float(targets @ targets))
-            rounding = engine.rounding()
-        if not loss <= limit:
+            limit, rounding = _GROWTH * (loss + engine.loss_of_zero()), engine.rounding()
+        if not math.isfinite(loss) or loss > limit:
             diverged_at = t
             break
         losses.append(loss)
@@ -138,8 +137,7 @@ def gradient_descent(
         if t in wanted:
             recorded[t] = _extremes(last, inputs)
         if t < total:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                engine.step(eta)
+            engine.step(eta)
         if progress is not None and (t == total or t % max(1, total // 200) == 0):
             progress(1.0 if total == 0 else t / total)
     return Trajectory(

@@ -143,6 +143,11 @@ def test_the_enclosure_of_e0_widens_the_bound_on_both_sides():
     np.testing.assert_allclose(check.bound[:, 0], 0.85 ** np.arange(10))
     np.testing.assert_allclose(check.bound[:, 1], 0.95 ** np.arange(10))
     assert check.decay.verdict == "consistent"
+    # One step above both ends decides, however far the others lie between them.
+    long = 0.9 ** np.arange(40)
+    long[1] = 1.5
+    broken = theorem_iii4(long, enclose(1.0, 3.0), step_size=0.1)
+    assert broken.decay.verdict == "violated" and broken.worst_step == 1
     # A lower end below zero, as for a nearly singular matrix, is cut at zero.
     np.testing.assert_allclose(
         theorem_iii4(curve, enclose(-1.0, 3.0), step_size=0.1).bound[:, 1], 1.0

@@ -272,6 +272,10 @@ def test_an_overflowing_run_reports_divergence_without_warnings(recwarn):
     problem = descent.Problem(x, y, labels, 1.0)
     run = descent.gradient_descent(start(8, alpha=1.0), problem, step_size=1e200, steps=5)
     assert run.status == "diverged" and np.isfinite(run.losses).all()
+    # Targets whose square overflows leave no finite loss at all.
+    problem = descent.Problem(x, 1e200 * y, labels, 1.0)
+    run = descent.gradient_descent(start(8, alpha=1.0), problem, step_size=0.1, steps=5)
+    assert run.status == "diverged" and run.diverged_at == 0 and len(run.losses) == 0
     assert not recwarn.list
 
 
