@@ -33,6 +33,7 @@ class Summary:
         rounds: rounds to each target loss.
         differences: the paired differences that are judged.
         diverged: labels of trainings that diverged.
+        witness: what the cross-check with neural-tangents found, if it was run.
     """
 
     draws: pl.DataFrame
@@ -51,6 +52,7 @@ class Summary:
     rounds: pl.DataFrame
     differences: dict[str, PairedDifference]
     diverged: list[str]
+    witness: list[str]
 
 
 def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> Summary:
@@ -78,6 +80,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         clients=training_tables.final_per_client(frame),
         rounds=training_tables.rounds(seeds),
         differences=training_tables.differences(seeds),
+        witness=of(frame, study="witness")["note"].to_list(),
         diverged=[f"{policy.replace('_', '-')} BN, seed {seed}" for policy, seed in names],
     )
 

@@ -4,17 +4,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from theory.crosscheck import installed
 from theory.studies.corollary import Generators, Points, Progress, corollary, spectrum
 from theory.studies.dynamics import dynamics
 from theory.studies.points import principal
 from theory.studies.regime import regime
+from theory.studies.witness import witness
 
 __all__ = ["ALPHAS", "DIMENSION", "STUDIES", "Study", "convergence_plan", "principal"]
 
 STUDIES: dict[
     str,
     Callable[[Mapping[str, Any], Points | None, Generators, Progress], Iterator[dict[str, Any]]],
-] = {"corollary": corollary, "spectrum": spectrum, "regime": regime, "dynamics": dynamics}
+] = {
+    "corollary": corollary,
+    "spectrum": spectrum,
+    "regime": regime,
+    "dynamics": dynamics,
+    "witness": witness,
+}
 
 DIMENSION = 20
 """Dimension of Gaussian clients, and of real images where the decay of f is to be seen."""
@@ -55,6 +63,9 @@ def convergence_plan(preset: str, data: str) -> list[Study]:
         for source, sizes, seconds in ((data, real_sizes, 30.0), ("gaussian", gaussian_sizes, 10.0))
     ]
     plan.append(Study("spectra, all points", {"study": "spectrum", "data": data, "seed": 0}, 10.0))
+    if installed() and not quick:
+        config = {"study": "witness", "data": "gaussian", "clients": 4, "samples": 50, **common}
+        plan.append(Study("cross-check with neural-tangents", config, 8.0))
     for source in ("gaussian", data):
         plan += _small_studies(source, quick, {"clients": 4, "samples": 8, **common})
     return plan
