@@ -9,6 +9,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,9 +67,7 @@ def neural_tangents_gram_matrix(x: ArrayLike, alpha: Real = 1.0) -> Float[np.nda
             'the cross-check needs neural-tangents: install it with pip install -e ".[ntk]" '
             "(Python 3.11 to 3.13)"
         )
-    # Its libraries greet on standard error at import; what fails raises all the same.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+    with _muted():
         stax: Any = importlib.import_module("neural_tangents.stax")
         x64: Any = importlib.import_module("jax.experimental").enable_x64
     with x64():
@@ -79,6 +78,19 @@ def neural_tangents_gram_matrix(x: ArrayLike, alpha: Real = 1.0) -> Float[np.nda
         )
         # Without x2 the diagonal stays exact.
         return np.asarray(kernel(points, None, "nngp"), dtype=np.float64)
+
+
+@contextlib.contextmanager
+def _muted() -> Iterator[None]:
+    """Silence the greetings of TensorFlow's native code; what fails raises all the same."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def crosscheck(x: ArrayLike, alpha: Real = 1.0) -> Agreement:

@@ -145,7 +145,8 @@ def _report(
             f"{name} {versions[name]}" for name in ("torch", "numpy", "scipy") if name in versions
         ),
     }
-    facts |= {"cross-check": f"Eq. (10) {note}" for note in summary.witness}
+    if summary.witness:
+        facts["cross-check"] = f"Eq. (10) {summary.witness[0]}"
     notes = [f"This training diverged and is left out: {name}." for name in summary.diverged]
     notes += sorted({note for m in manifests.values() for note in m.get("notes", ())})
     return Report(

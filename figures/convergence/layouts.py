@@ -43,8 +43,8 @@ def _corollary(summary: Summary) -> tuple[str, str, pl.DataFrame, Layout]:
     ranges = {name: (f"{name}_low", f"{name}_high") for name in ("ratio",)}
     caption = (
         "Corollary III.6: medians over draws of clients and samples; the ratio "
-        "λ_min(G*∞)/λ_min(G∞) with its range. “certified” counts draws whose enclosures prove the inequality; “client” "
-        "attains λ_min(G*∞) most often."
+        "λ_min(G*∞)/λ_min(G∞) with its range. “certified” counts draws whose enclosures prove "
+        "the inequality; “client” attains λ_min(G*∞) most often."
     )
     layout = Layout(caption, "tab:corollary", columns, ranges)
     return "corollary", "Corollary III.6 over clients and samples", frame, layout
