@@ -11,6 +11,7 @@ from jaxtyping import Float
 from theory._angles import ClosePairs, close_pairs
 from theory._loose import ArrayLike, Real
 from theory._validate import Groups, as_groups, as_points, positive
+from theory.singular import Diagnosis, diagnose
 
 Centring = Literal["exact", "sampling", "absent"]
 
@@ -90,9 +91,10 @@ def check_assumption(x: ArrayLike, client: ArrayLike, tolerance: Real = 1e-10) -
     broken = centred.state == "absent" or len(zero) or len(parallel) or len(antiparallel)
     named = zip(groups.names, groups.rows, strict=True)
     label = {int(row): name for name, rows in named for row in rows}
+    found = diagnose(points, limit) if len(antiparallel) else None
     sentences = [
         _centring_advice(centred),
-        *_pair_advice(parallel, antiparallel, label, points.shape[1]),
+        *_pair_advice(parallel, antiparallel, label, found),
         *_remaining_advice(zero, pairs),
     ]
     return Assumption(
@@ -146,7 +148,10 @@ def _centring_advice(centred: Centredness) -> str:
 
 
 def _pair_advice(
-    parallel: np.ndarray, antiparallel: np.ndarray, label: dict[int, Hashable], dimension: int
+    parallel: np.ndarray,
+    antiparallel: np.ndarray,
+    label: dict[int, Hashable],
+    found: Diagnosis | None,
 ) -> list[str]:
     out = []
     if len(parallel):
@@ -161,17 +166,24 @@ def _pair_advice(
             "point of each pair."
         )
     if len(antiparallel):
-        count = "One pair breaks" if len(antiparallel) == 1 else "Such pairs break"
-        effect = (
-            f"more than d = {dimension} of them make it singular if they lie on different lines."
-            if len(antiparallel) > dimension
-            else f"it takes more than d = {dimension} of them on different lines."
-        )
-        out.append(
-            f"Antiparallel: {_named(antiparallel, label)}. {count} the assumption but does not "
-            f"make G∞ singular by itself; {effect}"
-        )
+        out.append(f"Antiparallel: {_named(antiparallel, label)}. {_antipodal_effect(found)}")
     return out
+
+
+def _antipodal_effect(found: Diagnosis | None) -> str:
+    if found is None or not found.antipodal:
+        return "Such pairs break the assumption."
+    lines = len(found.antipodal)
+    if found.rank < lines:
+        return (
+            f"Their {lines} lines span only {found.rank} dimensions, which makes G∞ singular "
+            "(φ(t) − φ(−t) = t is linear); drop one point of each pair."
+        )
+    count = "One pair breaks" if lines == 1 else "Such pairs break"
+    return (
+        f"{count} the assumption without making G∞ singular: that takes pairs on "
+        "linearly dependent lines, such as more than d of them."
+    )
 
 
 def _remaining_advice(zero: np.ndarray, pairs: ClosePairs) -> list[str]:

@@ -177,24 +177,16 @@ def test_a_single_point():
     assert "only point" in str(result)
 
 
-def test_two_far_clients_are_equal_and_consistent_or_better():
-    """Clients on opposite half-lines are uncoupled: G∞ is block-diagonal itself, an equality."""
-    x = np.array([[1.0, 0.0], [0.5, 1.0], [-1.0, 0.0], [-0.5, -1.0]])
-    x[2:] = -x[:2]
-    labels = ["a", "b", "a", "b"]
-    result = compare_smallest_eigenvalues(x, labels)
-    assert result.verdict != "violated"
-    equal = compare_smallest_eigenvalues(np.array([[1.0], [-2.0]]), ["a", "b"])
+def test_uncoupled_clients_are_an_equality_and_only_consistent():
+    """On opposite half-lines φ(v·x)φ(v·y) = 0, so that G∞ is block-diagonal itself."""
+    equal = compare_smallest_eigenvalues([[1.0], [-2.0]], ["a", "b"])
     assert equal.ratio == pytest.approx(1.0)
     assert equal.verdict == "consistent" and "equal up to" in equal.reason
 
 
-def test_numbers_of_the_reference():
-    """Float32 and integers give what the same numbers in float64 give."""
+def test_float32_and_integers_give_what_float64_gives():
     x = np.round(8 * cloud()).astype(np.int32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = [compare_smallest_eigenvalues(x.astype(t), LABELS) for t in ("i4", "f4", "f8")]
+    results = [compare_smallest_eigenvalues(x.astype(t), LABELS) for t in ("i4", "f4", "f8")]
     assert len({(r.aggregated.lower, r.client_specific.upper) for r in results}) == 1
 
 

@@ -338,7 +338,7 @@ def test_pairs_on_a_line_are_found_with_their_rows_and_consequences():
     assert result.parallel == ((0, 5), (2, 9)) and result.antiparallel == ((1, 7),)
     assert result.smallest_angle < 1e-15
     assert "1 of them within a client" in result.advice
-    assert "does not make G∞ singular by itself" in result.advice
+    assert "One pair breaks the assumption without making G∞ singular" in result.advice
 
 
 def test_one_antipodal_pair_alone_breaks_the_assumption_and_not_the_matrix():
@@ -346,12 +346,21 @@ def test_one_antipodal_pair_alone_breaks_the_assumption_and_not_the_matrix():
     x[3] = -x[0]
     result = check_assumption(x, np.zeros(6, int))
     assert not result.holds and result.antiparallel == ((0, 3),) and result.parallel == ()
-    assert "makes G∞ singular" not in result.advice
+    assert "makes G∞ singular" not in result.advice and "drop" not in result.advice
     assert np.linalg.eigvalsh(gram_matrix(x))[0] > 1e-3
-    # More than d of them do make it singular, and the advice changes.
+    # As many pairs as dimensions may do, and so may three in a plane: only the rank decides.
     points = cloud(8, d=5)
-    many = check_assumption(np.concatenate([points, -points]), np.arange(16) % 2)
-    assert len(many.antiparallel) == 8 and "more than d = 5 of them make it" in many.advice
+    for some, lines, rank in (
+        (points, 8, 5),
+        (points[:5], 5, 5),
+        (points[:3] * [1, 1, 0, 0, 0], 3, 2),
+    ):
+        both = np.concatenate([some, -some])
+        many = check_assumption(both, np.arange(len(both)) % 2)
+        assert len(many.antiparallel) == lines
+        singular = f"Their {lines} lines span only {rank} dimensions" in many.advice
+        assert singular == (rank < lines)
+        assert singular == (np.linalg.eigvalsh(gram_matrix(both))[0] < 1e-12)
 
 
 @pytest.mark.parametrize("angle", [1e-12, 1e-9, 1e-7, 1e-4, 0.3])
