@@ -3,6 +3,7 @@
 import gzip
 import importlib.metadata
 import importlib.util
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    """Versions that can change a pixel of `digits`, with the FreeType and JPEG inside Pillow.
+    """What can change a pixel of `digits`: package versions, FreeType, JPEG, the processor.
 
     Raises:
         ValueError: one of the packages is missing.
@@ -47,6 +48,8 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             raise ValueError(_missing(package, "it is not installed")) from None
     found["freetype"] = features.version("freetype2") or "none"
+    # JPEG decoders use the processor's own instructions, and may round differently on another.
+    found["machine"] = platform.machine().lower().replace("amd64", "x86_64")
     found["jpeg"] = features.version("libjpeg_turbo") or features.version("jpg") or "none"
     return found
 
