@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -241,10 +242,10 @@ def checked(options: Options) -> Options:
             raise Refused(f"--{flag} must be at least 1, not {value}.")
     if options.redraw and options.fresh:
         raise Refused("--redraw computes nothing and --fresh computes again: give one of them.")
-    workers = options.workers or usable_cores()
-    if options.redraw:
-        return replace(options, workers=workers)
-    return replace(options, workers=workers, device=chosen_device(options.device))
+    options = replace(
+        options, workers=options.workers or usable_cores(), out=options.out.expanduser()
+    )
+    return options if options.redraw else replace(options, device=chosen_device(options.device))
 
 
 def chosen_device(name: str) -> str:
@@ -377,11 +378,17 @@ def read_index(path: Path) -> dict[str, Any]:
     """
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
-        return {key: index[key] for key in ("section", "options", "runs")}
+        shown = {key: index[key] for key in ("section", "options", "runs")}
+        runs, named = shown["runs"], set(settings(Options())) <= set(shown["options"])
+        if not (named and all(re.fullmatch("[0-9a-f]{16}", run) for run in runs)):
+            raise ValueError("it is not what was written")
+        if not 0 < len(runs) == len(set(runs)):
+            raise ValueError("it names no runs, or one twice")
+        return shown
     except FileNotFoundError:
         text = f"There is nothing to redraw in {path.parent}: run without --redraw."
         raise Refused(text) from None
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError) as error:
         raise Refused(f"{path} cannot be read ({error}): run without --redraw.") from None
 
 
