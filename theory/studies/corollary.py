@@ -77,6 +77,8 @@ def spectrum(
     x = centre(data[0], names)
     per_client = {"clients": len(np.unique(names)), "samples": len(x) // len(np.unique(names))}
     yield from verdict_rows(compare_smallest_eigenvalues(x, names), draw=0, **per_client)
+    # Clients may differ in size: N times the rounded mean M need not be the number of points.
+    yield row("points", len(x), draw=0, **per_client)
     progress(0.3)
     for rank, value in enumerate(np.linalg.eigvalsh(gram_matrix(x))):
         yield row("eigenvalue", value, variant="G", draw=rank, **per_client)

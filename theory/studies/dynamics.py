@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from theory.convergence import corollary_iii5, required_width, theorem_iii4
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
-from theory.finite_width import kernels, predict
+from theory.finite_width import Kernels, kernels, predict
 from theory.gram import (
     direction_gram_error,
     direction_gram_matrix,
@@ -21,6 +21,7 @@ from theory.gram import (
     normalised_gram_matrix,
 )
 from theory.network import Network, initialise
+from theory.rates import log_factor
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
 from theory.studies.corollary import Generators, Points, Progress
 from theory.studies.points import unit_covariance_sample
@@ -96,9 +97,11 @@ def dynamics(
     start = {net: kernels(network, x, client, 1.0) for net, network in nets.items()}
     own = {}
     for net, kernel in start.items():
-        largest = largest_eigenvalue(kernel.Lambda)
+        error = summation_error(kernel, config["width"], x.shape[1])
+        largest = largest_eigenvalue(kernel.Lambda, error)
         own[net] = 1.0 / largest.upper
-        yield enclosed("smallest_eigenvalue", smallest_eigenvalue(kernel.Lambda), variant=net)
+        smallest = smallest_eigenvalue(kernel.Lambda, error)
+        yield enclosed("smallest_eigenvalue", smallest, variant=net)
         yield enclosed("largest_eigenvalue", largest, variant=net)
     common, done = min(own.values()), 0
     for net, network in nets.items():
@@ -118,6 +121,17 @@ def dynamics(
             progress(done / 4)
 
 
+def summation_error(kernel: Kernels, width: int, dimension: int) -> float:
+    """Bound ‖ΔΛ‖₂ of a computed Λ(0) for S = I: the rounding of its sums over m neurons.
+
+    An entry is two sums over the neurons, with terms that err by (d + c)u; by Cauchy-Schwarz it is
+    wrong by at most (m + d + c)u √(A_p A_q), A_p the same sums of absolute values for x_p twice:
+    (2d/(d − 1))V_pp/α² + G_pp up to sampling, hence below 4Λ_pp. A matrix of rank one with this
+    diagonal has the norm 4 tr Λ. A neuron on the edge of its half-space is left out of account.
+    """
+    return 4 * (width + dimension + 16) * np.finfo(float).eps * float(np.trace(kernel.Lambda))
+
+
 def _grid(steps: int, points: int) -> list[int]:
     return sorted({int(step) for step in np.linspace(0, steps, points).round()})
 
@@ -129,8 +143,10 @@ def _limit_rows(limit: Limits, n: int, alpha: float) -> Iterator[dict[str, Any]]
     yield enclosed("limit_smallest_eigenvalue", limit.printed, variant="printed")
     yield row("magnitude_dominates", limit.magnitude_dominates)
     for net in NETS:
-        width = required_width(limit.e0(net), n, alpha)
-        yield row("required_width", width.width, variant=net)
+        # Where e₀ may be 0 the theorem asks for no finite width.
+        if limit.e0(net).lower > 0:
+            width = required_width(limit.e0(net), n, alpha)
+            yield row("required_width", width.width, variant=net)
 
 
 def _entry_rows(network: Network, problem: Problem, alpha: float) -> Iterator[dict[str, Any]]:
@@ -187,6 +203,7 @@ def _descent_rows(
     reached = np.flatnonzero(check.measured <= TOLERANCE * check.measured[0])
     if reached.size:
         yield row("steps_to_thousandth", reached[0], **where)
-    factor = 1.0 - 0.5 * trajectory.step_size * e0.lower
-    yield row("factor", factor, **where)
-    yield row("steps_promised", np.ceil(np.log(TOLERANCE) / np.log(factor)), **where)
+    if e0.lower > 0:
+        decay = log_factor(e0.lower, trajectory.step_size)
+        yield row("factor", np.exp(decay), **where)
+        yield row("steps_promised", np.ceil(np.log(TOLERANCE) / decay), **where)

@@ -1,6 +1,6 @@
 """The points of the studies: Gaussian clients, and real ones reduced and whitened."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,11 @@ def principal(x: Float[NDArray, "n d"], dimension: int) -> Float[NDArray, "n k"]
     """Project on the leading principal directions of all clients together.
 
     Raises:
-        ValueError: if fewer than `dimension` directions carry any variance.
+        ValueError: if fewer than `dimension` directions carry any variance, or none is asked for.
     """
     d = x.shape[1]
-    if dimension > d:
-        raise ValueError(f"The data have {d} dimensions: ask for no more than that.")
+    if not 1 <= dimension <= d:
+        raise ValueError(f"The data have {d} dimensions: ask for 1 to {d}, not {dimension}.")
     centred = x - x.mean(axis=0)
     values, directions = scipy.linalg.eigh(
         centred.T @ centred, subset_by_index=(d - dimension, d - 1)
@@ -67,7 +67,7 @@ def whiten(x: Float[NDArray, "n d"], client: NDArray) -> Float[NDArray, "n d"]:
         values, basis = np.linalg.eigh(centred.T @ centred / rows.sum())
         if values[0] <= 1e-10 * values[-1]:
             raise ValueError(
-                f"Client {name!r} has a singular covariance in {x.shape[1]} dimensions from "
+                f"Client {str(name)!r} has a singular covariance in {x.shape[1]} dimensions from "
                 f"{rows.sum()} points: reduce the dimension or give more points."
             )
         result[rows] = centred @ (basis / np.sqrt(values)) @ basis.T
@@ -87,13 +87,13 @@ def choose(
     names = np.unique(client)
     if clients > names.size:
         raise ValueError(f"{clients} clients were asked for and the data have {names.size}.")
-    chosen: Sequence = np.sort(generator.choice(names.size, clients, replace=False))
+    chosen = np.sort(generator.choice(names.size, clients, replace=False))
     rows = []
-    for index in chosen:
-        own = np.flatnonzero(client == names[index])
+    for name in names[chosen].tolist():
+        own = np.flatnonzero(client == name)
         if samples > own.size:
             raise ValueError(
-                f"{samples} samples a client were asked for and {names[index]!r} has {own.size}."
+                f"{samples} samples a client were asked for and {name!r} has {own.size}."
             )
         rows.append(np.sort(generator.choice(own, samples, replace=False)))
     return np.concatenate(rows)

@@ -1,11 +1,11 @@
 """Rows of a study: long records with one measured value each."""
 
-from typing import Any
+from typing import Any, SupportsFloat
 
 from theory.spectrum import Enclosure
 
 
-def row(metric: str, value: float, **where: Any) -> dict[str, Any]:
+def row(metric: str, value: SupportsFloat, **where: Any) -> dict[str, Any]:
     """Make a record of a single value, with the coordinates that apply to it."""
     return {"metric": metric, "value": float(value), **where}
 
