@@ -117,7 +117,7 @@ def undrawn(monkeypatch):
     """Leave the figures out, which take most of the time."""
     import figures.convergence
 
-    monkeypatch.setattr(figures.convergence, "drawings", lambda summary: {})
+    monkeypatch.setattr(figures.convergence, "drawings", lambda _: {})
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def test_all_runs_every_section_even_after_a_violation(cli, monkeypatch):
         paper_repro.SECTIONS, "second", replace(paper_repro.SECTIONS["convergence"])
     )
     monkeypatch.setattr(
-        paper_repro, "run_section", lambda name, options: shown.append(name) or name == "second"
+        paper_repro, "run_section", lambda name, _: shown.append(name) or name == "second"
     )
     assert cli("--section", "all").code == 1
     assert shown == ["convergence", "second"]
@@ -216,7 +216,7 @@ def test_a_changed_federation_gives_other_hashes_where_it_is_used(monkeypatch):
     found = []
     for pixel in (1, 2, 1):
         made = clients(pixel)
-        monkeypatch.setattr("empirical.load_federation", lambda name, made=made, **_: made)
+        monkeypatch.setattr("empirical.load_federation", lambda _, made=made, **__: made)
         fingerprint = paper_repro.loaded(Options(section="convergence"))
         found.append((fingerprint, plan(fingerprint)))
     (first, before), (second, after), (third, again) = found
