@@ -20,7 +20,7 @@ and for large d the norms' part at larger θ is below the γ_d(1/2 - P₀) left 
 The right side is a matrix of rank one with nonnegative entries, and ‖ΔK‖₂ <= ‖|ΔK|‖₂ grows with the
 entries (Perron), so ‖ΔK‖₂ <= (γ_d/2 + 8u) α² Σ‖x_p‖², which is `gram_error`.
 
-Relative error: pairs with θ < 0.14 get w = ‖x̂ - ŷ‖²/2, so 2δ + γ_d w + 8u remains. Near θ = π, with
+Relative error: pairs with θ < 0.045 get w = ‖x̂ - ŷ‖²/2, so 2δ + γ_d w + 8u remains. Near θ = π, with
 e = π - θ, h = e³/6π loses 3(γ_d + 2δ)/e² in the bulk, so pairs below the e where that is 1e-12 get
 w = ‖x̂ + ŷ‖²/2; the rounding of x̂ and ŷ then leaves 6u/e.
 
@@ -200,7 +200,7 @@ def _magnitude(points: UnitRows, scale: Float[np.ndarray, " n"]) -> Float[np.nda
     bulk = gamma(dimension) + (2 + 2 * norm_error(dimension)) * UNIT_ROUNDOFF
     # 3·bulk/e² = 1e-12 at 1 - |c| = e²/2; a quarter bounds the work for very large d.
     far = min(0.25, 1.5 * bulk / 1e-12)
-    return symmetric_kernel(points, _arccosine.magnitude, scale, Recompute(0.01, far))
+    return symmetric_kernel(points, _arccosine.magnitude, scale, Recompute(1e-3, far))
 
 
 def _rank_one(points: UnitRows, scale: Float[np.ndarray, " n"], roundings: int) -> float:

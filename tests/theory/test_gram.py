@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 import theory
 from theory import _arccosine
-from theory._pairs import gamma, norm_error
+from theory._pairs import Recompute, cosines, gamma, norm_error, unit_rows
 
 U = 2.0**-53
 ANGLES = [0.5, 0.3, 0.1, 1e-2, 1e-3, 1e-5, 1e-8, 1e-10, 1e-12]
@@ -282,6 +282,21 @@ def test_one_point_and_exact_parallels():
     assert theory.gram_matrix([[3, 4]]).tolist() == [[12.5]]
     k = theory.gram_matrix([[1.0, 0.0], [2.0, 0.0], [-3.0, 0.0]])
     assert k.tolist() == [[0.5, 1, 0], [1, 2, 0], [0, 0, 4.5]]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_recomputed_pairs_do_not_depend_on_the_rounding_of_the_product(sign):
+    # BLAS rounds far better than its bound on most machines: disturb the product as much as γ_d may.
+    rng = np.random.default_rng(9)
+    for t in (0.0, 1e-9, 1e-5, 1e-2):
+        x = pair(50, t, sign, rng)
+        unit = unit_rows(x).unit
+        c = unit @ unit.T
+        rough = c + rng.uniform(-1e-13, 1e-13, c.shape)
+        w = cosines(unit, unit, rough, Recompute(1e-3, 1e-3))
+        e = angle(*x)[2] if sign > 0 else mp.pi - angle(*x)[2]
+        assert abs(mp.sqrt(2 * mp.mpf(float(w[0, 1]))) - 2 * mp.sin(e / 2)) <= 20 * U
+        assert abs(rough[0, 1] - sign * (1 - w[0, 1])) <= U
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, np.int8, np.uint8, bool])

@@ -354,6 +354,17 @@ def test_rounding_asymmetry_is_charged_to_the_symmetric_part(n):
     assert found.width <= allowed
 
 
+@pytest.mark.parametrize("power", [0, 200])
+def test_the_symmetric_part_is_enclosed_whichever_triangle_is_larger(power):
+    # At n = 2 rounding is far smaller than the asymmetry, so that its charge shows.
+    for a, b in ((0.5, 0.5 + 4e-13), (0.5 + 4e-13, 0.5)):
+        k = np.ldexp(np.array([[1.0, a], [b, 1.0]]), power)
+        exact = (1 - (Fraction(a) + Fraction(b)) / 2) * 2**power
+        found = theory.smallest_eigenvalue(k)
+        assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+        assert found.width <= 1e-12 * 2.0**power
+
+
 def test_blocks_take_the_minimum_and_name_it():
     x = np.random.default_rng(3).standard_normal((40, 6))
     client = np.array(["u", "v", "w", "w"] * 10)
