@@ -286,7 +286,7 @@ def test_one_point_and_exact_parallels():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_recomputed_pairs_do_not_depend_on_the_rounding_of_the_product(sign):
-    # BLAS rounds far better than its bound on most machines: disturb the product as much as γ_d may.
+    # BLAS mostly rounds far better than its bound: disturb the product as much as γ_d may.
     rng = np.random.default_rng(9)
     for t in (0.0, 1e-9, 1e-5, 1e-2):
         x = pair(50, t, sign, rng)
