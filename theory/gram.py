@@ -21,7 +21,7 @@ The right side is a matrix of rank one with nonnegative entries, and ‖ΔK‖�
 entries (Perron), so ‖ΔK‖₂ <= (γ_d/2 + 8u) α² Σ‖x_p‖², which is `gram_error`.
 
 Relative error: pairs with θ < 0.045 get w = ‖x̂ - ŷ‖²/2, so 2δ + γ_d w + 8u is left. Near θ = π,
-with e = π - θ, h = e³/6π loses 3(γ_d + 2δ)/e² in the bulk; pairs below the e where that is 1e-12 get
+with e = π - θ, h = e³/6π loses 3(γ_d + 2δ)/e² in the bulk; pairs below an e where that is 1e-12 get
 w = ‖x̂ + ŷ‖²/2; the rounding of x̂ and ŷ then leaves 6u/e.
 
 `client_gram_matrix` calls the same code on each client's rows. BLAS may sum in another order there,
