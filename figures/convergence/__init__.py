@@ -1,7 +1,7 @@
 """The section `convergence`: records -> tables -> claims, figures and a report."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
         figures["regimes"] = lambda: draw_dynamics.regimes(
             summary.regimes, summary.thresholds, summary.descents
         )
-    if summary.descents["width"].n_unique() > 1:
+    if summary.distances["width"].n_unique() > 1:
         figures["widths"] = lambda: draw_dynamics.widths(summary.distances, summary.slacks)
     if summary.training.height:
         figures["training"] = lambda: draw_training.training(
@@ -78,14 +78,15 @@ def present(
 ) -> Product:
     """Summarise, judge, draw and report; write everything under `folder`."""
     summary = summarise(rows, manifests)
-    claims = judge(summary)
+    figures = drawings(summary)
+    claims = [_shown(claim, figures) for claim in judge(summary)]
     words = _words(summary, manifests)
     pictures, sheets = [], []
     with style.context():
-        for name, make in drawings(summary).items():
+        for name, make in figures.items():
             pdf, png = style.save(make(), folder / "figures" / name)
             title, caption = CAPTIONS[name if name in CAPTIONS else name.split("_")[0]]
-            words["source"] = data_name(name.split("_", 1)[-1])
+            words |= _source(summary, name.split("_", 1)[-1])
             pictures.append(Picture(title.format(**words), caption.format(**words), png, pdf))
     for name, title, table, layout in tables(summary):
         files = write_table(folder / "tables" / name, table, layout)
@@ -100,6 +101,29 @@ def present(
     )
     bad = [c for c in claims if c.verdict == "violated" and c.id.startswith(PROVEN)]
     return Product(claims, [p.pdf for p in pictures if p.pdf], report, not bad)
+
+
+def _shown(claim: Claim, figures: Mapping[str, Any]) -> Claim:
+    """Take from a claim the figure that was not drawn, because its part was not run."""
+    drawn = claim.figure is not None and Path(claim.figure).stem in figures
+    return claim if drawn else replace(claim, figure=None)
+
+
+def _source(summary: Summary, name: str) -> dict[str, str]:
+    """Say where points come from, and at which α of their runs G dominates."""
+    runs = (
+        summary.descents.filter(pl.col("data") == name)
+        .group_by("alpha")
+        .agg(pl.col("g_dominated").all())
+    )
+    alphas = {
+        part: ", ".join(f"{a:g}" for a in runs.filter(keep)["alpha"].sort()) or "none of these"
+        for part, keep in (("G", pl.col("g_dominated")), ("V", ~pl.col("g_dominated")))
+    }
+    driven = (
+        f"λ_min(V∞)/α² < λ_min(G∞) in every draw at α = {alphas['G']}; not so at {alphas['V']}."
+    )
+    return {"source": data_name(name), "driven": driven}
 
 
 def _words(summary: Summary, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -134,7 +158,7 @@ def _report(
         if options[name] is not None:
             flags += [f"--{name}", str(options[name])]
     flags += [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
-    first = next(iter(manifests.values()))
+    first = next(iter(manifests.values()), {})
     versions = first.get("versions", {})
     facts = {
         "preset": options["preset"],

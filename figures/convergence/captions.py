@@ -22,14 +22,14 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "S_i = I, labels ±1, width m = {m}, first draw. Upper row: both nets with the smaller "
         "of the two 1/λ_max(Λ(0)); lower row: each with its own. Dotted: prediction of the kernel "
         "at t = 0. Dashed: (1 − ηe₀/2)^t with e₀ = λ_min(G∞) for f and λ_min(G*∞) for f*, of the "
-        "kernel κ₁/d that these networks have. At α = 0.5 and 2 the direction part V drives the "
-        "decay, at 10 and 20 the magnitude part G.",
+        "kernel κ₁/d that these networks have. {driven}",
     ),
     "regimes": (
         "What drives the rate as α grows",
         "Infinite-width kernels for N = 4, M = 8, d = 20, S_i = I. Lines: median over {regimes} "
         "draws; bands: range. Dots: finite networks. λ_min(Λ) must stay above e₀/2: it does with "
-        "the kernel that the network has, κ₁/d, and does not with Eq. (10) as printed, α²κ₁. "
+        "the kernel that the network has, κ₁/d, and no longer does with Eq. (10) as printed, "
+        "α²κ₁, where that line crosses it. "
         "Grey: where λ_min(V∞)/α² falls below λ_min(G∞); that is not at α = 1.",
     ),
     "widths": (

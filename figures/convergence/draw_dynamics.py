@@ -1,5 +1,8 @@
 """Figures of f and f*: the decay against its bound, the regimes of α, the effect of the width."""
 
+from itertools import cycle
+from typing import Any
+
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,11 +16,19 @@ from figures.style import INK, MUTED, Look, legend_below, letter, look, panels, 
 NETS = {"f": "aggregated", "f*": "client_specific"}
 CHOICES = {"common": r"one common $\eta$", "own": r"each its largest $\eta$"}
 FLOOR = 1e-16
+LINES: tuple[tuple[str, Any, float, str], ...] = (
+    ("squared_residual", "-", 1.3, "measured"),
+    ("bound", (0, (6, 2)), 0.9, "bound of the theorem"),
+    ("linearised", (0, (1, 1.4)), 2.2, "linearised at $t=0$"),
+)
+DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.4)))
 
 
 def decay(curves: pl.DataFrame, source: str) -> Figure:
     """Draw the squared residual of f and f*, its linearised prediction and its bound, over α."""
-    rows = of(curves, data=source, width=curves["width"].max(), draw=0)
+    rows = of(curves, data=source)
+    rows = of(rows, width=rows["width"].max())
+    rows = of(rows, draw=rows["draw"].min())
     alphas = sorted(rows["alpha"].unique().to_list())
     figure, axes = panels(
         len(CHOICES), len(alphas), width="double", ratio=0.52, sharex=True, sharey=True
@@ -36,11 +47,7 @@ def decay(curves: pl.DataFrame, source: str) -> Figure:
     handles = [Line2D([], [], color=look(p).colour, label=look(p).label) for p in NETS.values()]
     handles += [
         Line2D([], [], color=MUTED, linestyle=dash, linewidth=width, label=label)
-        for dash, width, label in (
-            ("-", 1.3, "measured"),
-            ((0, (1, 1.4)), 2.2, "linearised at $t=0$"),
-            ((0, (6, 2)), 0.9, "bound of the theorem"),
-        )
+        for _, dash, width, label in LINES
     ]
     figure.legend(
         handles=handles, loc="outside lower center", ncols=5, handlelength=2.0, columnspacing=1.2
@@ -50,11 +57,7 @@ def decay(curves: pl.DataFrame, source: str) -> Figure:
 
 
 def _curve(ax: Axes, rows: pl.DataFrame, style: Look) -> None:
-    for metric, dash, width in (
-        ("linearised", (0, (1, 1.4)), 2.2),
-        ("bound", (0, (6, 2)), 0.9),
-        ("squared_residual", "-", 1.3),
-    ):
+    for metric, dash, width, _ in reversed(LINES):
         part = of(rows, metric=metric).sort("round")
         values = part["relative"].clip(lower_bound=FLOOR / 100)
         ax.plot(part["round"], values, color=style.colour, linestyle=dash, linewidth=width)
@@ -78,12 +81,14 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
             ax.fill_between(
                 part["alpha"], factor * part["low"], factor * part["high"], **style.band()
             )
-        width = descents["width"].max()
-        found = of(descents, data=source, net="f", choice="common", width=width)
-        measured = rf"$\lambda_{{\min}}(\Lambda(0))$, $m = {thousands(width)}$"
-        points = {"linestyle": "none", "marker": "o", "color": INK}
-        ax.plot(found["alpha"], found["lambda_min"], **points, label=measured)
-        _threshold(ax, of(thresholds, data=source)["alpha"])
+        found = of(descents, data=source, net="f", choice="common")
+        if found.height:
+            width = found["width"].max()
+            found = of(found, width=width)
+            measured = rf"$\lambda_{{\min}}(\Lambda(0))$, $m = {thousands(width)}$"
+            points: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK}
+            ax.plot(found["alpha"], found["lambda_min"], **points, label=measured)
+        _threshold(ax, of(thresholds, data=source)["alpha"].drop_nulls())
         ax.set(xscale="log", yscale="log", xlabel=r"scale of the initialisation $\alpha$")
         ax.set_title(f"{data_name(source)}, $d = 20$")
     axes[0].set_ylabel("smallest eigenvalue")
@@ -93,7 +98,9 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
 
 
 def _threshold(ax: Axes, alphas: pl.Series) -> None:
-    low, high = float(alphas.min()), float(alphas.max())  # type: ignore[arg-type]
+    if alphas.is_empty():
+        return
+    low, high = float(alphas.to_numpy().min()), float(alphas.to_numpy().max())
     ax.axvspan(low, high, color=MUTED, alpha=0.15, linewidth=0)
     ax.annotate(
         "$G$ dominates\nfrom here",
@@ -115,9 +122,8 @@ def widths(distances: pl.DataFrame, slacks: pl.DataFrame) -> Figure:
     """Draw over m how far training is from its linearisation, and λ_min(Λ(t)) from e₀/2."""
     figure, axes = panels(1, 2, width="double", ratio=0.42)
     alphas = sorted(slacks["alpha"].unique().to_list())
-    sources = dict(
-        zip(slacks["data"].unique(maintain_order=True), ("-", (0, (4, 2))), strict=False)
-    )
+    names = slacks["data"].unique(maintain_order=True)
+    sources = dict(zip(names, cycle(DASHES), strict=False))
     colours = dict(zip(alphas, ramp(len(alphas)), strict=True))
     for ax, table in zip(axes, (distances, slacks), strict=True):
         for alpha, colour in colours.items():

@@ -89,8 +89,8 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
     figure, (whole, tail) = panels(1, 2, width="double", ratio=0.4)
     for suffix, policy in NETS.items():
         values = of(table, variant="G*" if suffix else "G")
-        style: dict[str, Any] = {**look(policy).line(markers=False), "label": kernel(suffix)}
-        whole.plot(values["rank"], values["value"], **style)
+        line: dict[str, Any] = {**look(policy).line(markers=False), "label": kernel(suffix)}
+        whole.plot(values["rank"], values["value"], **line)
     whole.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
     whole.set_title("all eigenvalues")
     whole.legend(loc="lower left")

@@ -99,7 +99,10 @@ def _training(summary: Summary) -> Iterator[tuple[str, str, pl.DataFrame, Layout
     yield "clients", "Accuracy by client", clients, Layout(caption, "tab:clients", columns, bounds)
     rounds = summary.rounds.with_columns(policy=_labels(summary.rounds["bn_policy"]))
     columns = {"policy": "BN", "target": "training loss", "rounds": "rounds: median (range)"}
-    caption = "Rounds until the mean training loss over the clients is at or below a target."
+    caption = (
+        "Rounds until the mean training loss over the clients is at or below a target; a training "
+        "that diverged before counts as one that never reaches it."
+    )
     yield "rounds", "Rounds to a training loss", rounds, Layout(caption, "tab:rounds", columns)
     paired = difference_table(summary.differences)
     columns = {

@@ -78,7 +78,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         training=training_tables.curves(seeds),
         paired=training_tables.paired_curves(seeds),
         clients=training_tables.final_per_client(frame),
-        rounds=training_tables.rounds(seeds),
+        rounds=training_tables.rounds(frame),
         differences=training_tables.differences(seeds),
         witness=of(frame, study="witness")["note"].to_list(),
         diverged=[f"{policy.replace('_', '-')} BN, seed {seed}" for policy, seed in names],

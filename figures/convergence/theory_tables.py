@@ -27,7 +27,27 @@ def comparisons(frame: pl.DataFrame) -> pl.DataFrame:
                 how="left",
                 maintain_order="left",
             )
-    return wide.with_columns(ratio=pl.col("min_star") / pl.col("min"))
+    size = of(theory, metric="points").select(
+        "run", *KEY, "draw", pl.col("value").cast(pl.Int64).alias("points")
+    )
+    wide = wide.join(size, on=["run", *KEY, "draw"], how="left", maintain_order="left")
+    return wide.with_columns(
+        pl.coalesce("points", pl.col("clients") * pl.col("samples")).alias("points"), *_ratios()
+    )
+
+
+def _ratios() -> list[pl.Expr]:
+    """λ_min(G*∞)/λ_min(G∞) with certain bounds; nulls where either may be 0."""
+    positive = (pl.col("min_lower") > 0) & (pl.col("min_star_lower") > 0)
+    # A quotient errs by half a unit of 2⁻⁵²: one unit outwards covers it.
+    return [
+        pl.when(positive).then(numerator / denominator * factor).alias(name)
+        for name, numerator, denominator, factor in (
+            ("ratio", pl.col("min_star"), pl.col("min"), 1.0),
+            ("ratio_lower", pl.col("min_star_lower"), pl.col("min_upper"), 1.0 - 2.0**-51),
+            ("ratio_upper", pl.col("min_star_upper"), pl.col("min_lower"), 1.0 + 2.0**-51),
+        )
+    ]
 
 
 def comparison_summary(draws: pl.DataFrame) -> pl.DataFrame:
@@ -64,8 +84,9 @@ def spectra(frame: pl.DataFrame) -> pl.DataFrame:
 
 def distances(table: pl.DataFrame) -> pl.DataFrame:
     """Per data, α and m: the largest |log10| of measured by linearised, above rounding."""
-    rows = table.filter(pl.col("metric").is_in(["squared_residual", "linearised"]))
-    wide = rows.pivot(on="metric", index=[*RUN, "variant", "round"], values="relative")
+    sides = ["squared_residual", "linearised"]
+    rows = table.filter(pl.col("metric").is_in(sides))
+    wide = _wide(rows, "metric", [*RUN, "variant", "round"], "relative", sides)
     wide = wide.filter((pl.col("squared_residual") > 1e-20) & (pl.col("linearised") > 1e-20))
     gap = (pl.col("squared_residual") / pl.col("linearised")).log10().abs()
     return wide.group_by("data", "alpha", "width", maintain_order=True).agg(value=gap.max())
@@ -100,18 +121,29 @@ def regimes(frame: pl.DataFrame) -> pl.DataFrame:
 def thresholds(frame: pl.DataFrame) -> pl.DataFrame:
     """Per data and draw: the α from which λ_min(V∞)/α² < λ_min(G∞), exact by scaling.
 
+    `alpha_lower` and `alpha_upper` enclose it; nulls where λ_min(G∞) or λ_min(V∞) may be 0.
     `above_one_certified` says that at some α > 1 the enclosures prove λ_min(V∞)/α² > λ_min(G∞).
     """
     rows = of(frame, study="regime", metric="smallest_eigenvalue")
     magnitude = of(rows, variant="G").select(
-        "data", "draw", pl.col("value").alias("g"), pl.col("upper").alias("g_upper")
+        "data", "draw", *(pl.col(end).alias(f"g_{end}") for end in ("value", "lower", "upper"))
     )
-    direction = of(rows, variant="V").select("data", "draw", "parameter", "value", "lower")
+    direction = of(rows, variant="V").select("data", "draw", "parameter", "value", "lower", "upper")
     both = direction.join(magnitude, on=["data", "draw"], how="inner", maintain_order="left")
     proven = (pl.col("parameter") > 1) & (pl.col("lower") > pl.col("g_upper"))
-    scaled = (pl.col("value") / pl.col("g")).sqrt() * pl.col("parameter")
+    positive = (pl.col("g_lower") > 0) & (pl.col("lower") > 0)
+
+    def scaled(v: str, g: str) -> pl.Expr:
+        root = (pl.col(v) / pl.col(g)).sqrt() * pl.col("parameter")
+        return pl.when(positive).then(root)
+
+    # Every α gives an enclosure of the same number: the narrowest ends count, four roundings out.
+    slack = 4 * 2.0**-52
     return both.group_by("data", "draw", maintain_order=True).agg(
-        scaled.median().alias("alpha"), proven.any().alias("above_one_certified")
+        scaled("value", "g_value").median().alias("alpha"),
+        (scaled("lower", "g_upper").max() * (1 - slack)).alias("alpha_lower"),
+        (scaled("upper", "g_lower").min() * (1 + slack)).alias("alpha_upper"),
+        proven.any().alias("above_one_certified"),
     )
 
 
@@ -184,8 +216,22 @@ def descents(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def entry_gaps(frame: pl.DataFrame) -> pl.DataFrame:
-    """Per run: the largest distance of G(0)'s entries to either formula, in Hoeffding radii."""
+    """Per run: the largest distance of G(0)'s entries to either formula, in Hoeffding radii.
+
+    `note` says with what probability a radius may fail.
+    """
     rows = of(frame, study="dynamics", metric="entry_gap")
-    return rows.pivot(on="variant", index=RUN, values="value").rename(
-        {"limit": "gap_limit", "printed": "gap_printed"}
+    return (
+        _wide(rows, "variant", RUN, "value", ["limit", "printed"])
+        .rename({"limit": "gap_limit", "printed": "gap_printed"})
+        .with_columns(note=pl.lit(rows["note"].drop_nulls().first(), pl.String))
     )
+
+
+def _wide(
+    rows: pl.DataFrame, on: str, index: list[str], values: str, names: list[str]
+) -> pl.DataFrame:
+    """Pivot, with a column for every name also where no row has it."""
+    wide = rows.pivot(on=on, index=index, values=values)
+    lost = [pl.lit(None, pl.Float64).alias(name) for name in names if name not in wide.columns]
+    return wide.with_columns(lost)

@@ -12,9 +12,13 @@ TARGETS = (1.0, 0.5, 0.25)
 POLICIES = ("aggregated", "client_specific")
 
 
-def per_seed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Mean over the clients (not the server) of loss and accuracy, per policy, seed and round."""
-    rows = of(frame, study="training", status="complete", metric=["loss", "accuracy"])
+def per_seed(frame: pl.DataFrame, *, diverged: bool = False) -> pl.DataFrame:
+    """Mean over the clients (not the server) of loss and accuracy, per policy, seed and round.
+
+    Trainings that diverged are left out, unless asked for: there they end early.
+    """
+    status = ["complete", "diverged"] if diverged else "complete"
+    rows = of(frame, study="training", status=status, metric=["loss", "accuracy"])
     return (
         rows.filter(pl.col("client") != "server")
         .group_by("bn_policy", "seed", "split", "metric", "round", maintain_order=True)
@@ -43,7 +47,7 @@ def differences(seeds: pl.DataFrame) -> dict[str, PairedDifference]:
         trained = rows.filter(pl.col("round") > 0)
         for name, part in (("last round", last), ("mean over rounds", trained)):
             sides = [_by_seed(of(part, bn_policy=policy)) for policy in POLICIES]
-            if all(sides):
+            if set(sides[0]) & set(sides[1]):
                 found[f"{split} {metric}, {name}"] = paired_difference(sides[1], sides[0])
     return found
 
@@ -72,9 +76,12 @@ def difference_table(found: dict[str, PairedDifference]) -> pl.DataFrame:
     )
 
 
-def rounds(seeds: pl.DataFrame) -> pl.DataFrame:
-    """Rounds until the mean training loss reaches each target: median and range over seeds."""
-    losses = of(seeds, split="train", metric="loss")
+def rounds(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rounds until the mean training loss reaches each target: median and range over seeds.
+
+    A training that diverged before counts as one that never reaches it.
+    """
+    losses = of(per_seed(frame, diverged=True), split="train", metric="loss")
     horizon = int(losses["round"].max() or 0)  # pyright: ignore[reportArgumentType]
     table = []
     for policy in POLICIES:

@@ -26,7 +26,7 @@ def generators(*purpose):
 
 
 def run(**changes):
-    rows = STUDIES["dynamics"]({**CONFIG, **changes}, None, generators, lambda done: None)
+    rows = STUDIES["dynamics"]({**CONFIG, **changes}, None, generators, lambda _: None)
     return list(rows)
 
 

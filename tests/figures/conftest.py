@@ -1,0 +1,34 @@
+"""Lets the tests here import the helper beside them, and presents a whole section once."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def shown(tmp_path_factory):
+    """The folder and the product of a section that has every part."""
+    from synthetic import OPTIONS, everything
+
+    from figures.convergence import present
+
+    folder = tmp_path_factory.mktemp("section")
+    return folder, present(*everything().both, folder, OPTIONS)
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Draws figures in few dots, to be fast; everything else of `present` stays."""
+    from figures.convergence import style
+
+    def save(figure, stem):
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        pdf, png = (stem.with_name(f"{stem.name}.{kind}") for kind in ("pdf", "png"))
+        figure.savefig(png, dpi=30)
+        pdf.touch()
+        return pdf, png
+
+    monkeypatch.setattr(style, "save", save)
