@@ -63,6 +63,9 @@ def decay(descents: pl.DataFrame) -> Iterator[Claim]:
     A run that diverged breaks the bound; of its eigenvalues nothing is known.
     """
     dominated = descents.filter("g_dominated")
+    # The net with the larger λ_max has its own η as the common one: one run, not two.
+    run = ["data", "alpha", "width", "draw", "net", "step_size"]
+    dominated = dominated.unique(subset=run, keep="first", maintain_order=True)
     if dominated.is_empty():
         return
     lost = dominated["diverged_at"].is_not_null()
