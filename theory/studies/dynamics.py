@@ -106,13 +106,19 @@ def dynamics(
     common, done = min(own.values()), 0
     for net, network in nets.items():
         residual = predict(network, x, client, 1.0) - y
+        trajectory = None
         for choice, step_size in (("common", common), ("own", own[net])):
-            trajectory = gradient_descent(
-                network,
-                problem,
-                step_size=step_size,
-                steps=config["steps"],
-                kernels_at=_grid(config["steps"], 9),
+            # One of the two nets has the common step as its own: one descent serves both.
+            trajectory = (
+                trajectory
+                if step_size == common and trajectory
+                else gradient_descent(
+                    network,
+                    problem,
+                    step_size=step_size,
+                    steps=config["steps"],
+                    kernels_at=_grid(config["steps"], 9),
+                )
             )
             prediction = linearised_losses(start[net].Lambda, residual, step_size, config["steps"])
             variant = f"{net}|{choice}"
