@@ -109,17 +109,14 @@ def dynamics(
         trajectory = None
         for choice, step_size in (("common", common), ("own", own[net])):
             # One of the two nets has the common step as its own: one descent serves both.
-            trajectory = (
-                trajectory
-                if step_size == common and trajectory
-                else gradient_descent(
+            if trajectory is None or step_size != common:
+                trajectory = gradient_descent(
                     network,
                     problem,
                     step_size=step_size,
                     steps=config["steps"],
                     kernels_at=_grid(config["steps"], 9),
                 )
-            )
             prediction = linearised_losses(start[net].Lambda, residual, step_size, config["steps"])
             variant = f"{net}|{choice}"
             yield from _descent_rows(trajectory, 2.0 * prediction, limit, variant)
