@@ -24,7 +24,7 @@ from rich.table import Table
 __version__ = "0.1.0"
 
 PRESETS = {
-    "quick": {"model": "compact_cnn", "rounds": 6, "seeds": 3, "weights": "size"},
+    "quick": {"model": "compact_cnn", "rounds": 5, "seeds": 3, "weights": "size"},
     "default": {"model": "compact_cnn", "rounds": 20, "seeds": 5, "weights": "size"},
     # FedBN's published setting for digits (Li et al. 2021).
     "paper": {"model": "digits_cnn", "rounds": 100, "seeds": 5, "weights": "uniform"},
