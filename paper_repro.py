@@ -325,15 +325,15 @@ def clock(seconds: float) -> str:
 
 def run_section(name: str, options: Options) -> bool:
     """Compute, judge and draw a section; say whether every statement proven true held."""
-    from figures._files import write_atomically
+    from figures._files import writable_folder, write_atomically
     from figures.records import RunStore, config_hash
 
-    section, store = SECTIONS[name], RunStore(options.out / "runs")
-    index = options.out / name / "runs.json"
+    section, index = SECTIONS[name], options.out / name / "runs.json"
     if options.redraw:
-        shown = read_index(index)
+        shown, store = read_index(index), RunStore(options.out / "runs")
     else:
         fingerprint, tasks = loaded(options), []
+        store = RunStore(writable_folder(options.out / name).parent / "runs")
         place, data = str(store.root), None if options.data is None else str(options.data)
         for label, config, seconds in section.plan(options, fingerprint):
             full = {**config, "version": __version__}
@@ -361,7 +361,9 @@ def announce(name: str, options: Options, runs: int, todo: Sequence[Task]) -> No
     where = f"{workers} process{'es' * (workers > 1)} on {options.device}"
     kept = f", {runs - len(todo)} already there" if len(todo) < runs else ""
     text = f"{runs} runs{kept}: about {clock(about)} in {where}"
-    console.print(f"[bold]{name}[/], {options.preset} preset: {text}", highlight=False)
+    console.print(
+        f"[bold]{name}[/], {options.preset} preset: {text}", highlight=False, soft_wrap=True
+    )
 
 
 def settings(options: Options) -> dict[str, Any]:
@@ -419,7 +421,11 @@ def show_list() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, 1 (a proven statement violated) or 2 (bad input)."""
+    """Run the command line and return the exit code.
+
+    0: done; 1: a statement that is proven true came out violated; 2: bad input; 3: a run failed;
+    130: interrupted.
+    """
     options = tyro.cli(Options, args=arguments, description=Options.__doc__)
     if options.list:
         show_list()
@@ -436,7 +442,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def explain(error: Exception, options: Options) -> int:
-    """Turn an expected error into one sentence and its exit code; raise any other."""
+    """Turn an expected error into one sentence and its exit code (2 or 3); raise any other."""
     from empirical.executor import TaskError
     from figures._files import write_atomically
     from figures.records import DamagedRun, MissingRun, OutputError
@@ -449,7 +455,7 @@ def explain(error: Exception, options: Options) -> int:
         write_atomically(trace, f"{error}\n\n{error.details}")
         text = f"{error}. Its traceback is in {trace}; finished runs are kept."
         complain(text)
-        return 1
+        return 3
     raise error
 
 

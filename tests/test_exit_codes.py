@@ -182,7 +182,7 @@ def test_a_failed_task_is_one_sentence_and_its_traceback_a_file(
     broken = [Study("broken", {"study": "nonsense", "data": "gaussian", "seed": 0}, 1.0)]
     monkeypatch.setattr("theory.studies.convergence_plan", lambda *_: broken)
     outcome = cli(*quick, "--theory-only", "--out", tmp_path)
-    assert outcome.code == 1
+    assert outcome.code == 3
     assert "'broken' failed: KeyError" in outcome.sentence
     trace = tmp_path / "traceback.txt"
     assert str(trace) in outcome.sentence

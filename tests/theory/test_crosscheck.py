@@ -45,7 +45,7 @@ def test_says_how_to_install(monkeypatch):
 
 
 def test_refuses_bad_points_before_importing_anything():
-    with pytest.raises(ValueError, match="NaN|finite"):
+    with pytest.raises(ValueError, match=r"NaN|finite"):
         crosscheck.crosscheck([[np.nan, 1.0]])
 
 
