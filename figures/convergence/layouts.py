@@ -56,9 +56,12 @@ def _descents(summary: Summary) -> tuple[str, str, pl.DataFrame, Layout]:
     )
     if frame.height:
         frame = of(frame, width=frame["width"].max(), draw=0)
+    whole = pl.col("steps_to_thousandth", "steps_promised").cast(pl.Int64, strict=False)
+    scale = pl.col("alpha").map_elements(lambda alpha: f"{alpha:g}", return_dtype=pl.String)
+    frame = frame.with_columns(whole, scale=scale)
     columns = {
         "points": "points",
-        "alpha": "α",
+        "scale": "α",
         "net": "net",
         "choice": "η",
         "step_size": "η value",
