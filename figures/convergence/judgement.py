@@ -91,7 +91,11 @@ def decay(descents: pl.DataFrame) -> Iterator[Claim]:
         verdicts = [diverged if gone else v for v, gone in zip(verdicts, lost, strict=True)]
         values = dominated[column].drop_nulls()
         ends = None if values.is_empty() else span(values)
-        measured = f"{unit.format(number(ends[0] if ends else None))} over {dominated.height} runs"
+        measured = unit.format(number(ends[0] if ends else None))
+        if column == "bound_slack_decades" and dominated["final_slack_decades"].count():
+            most = dominated["final_slack_decades"].max()
+            measured += f", up to {number(most)} after the last step,"
+        measured += f" over {dominated.height} runs"
         yield Claim(
             identity,
             words,

@@ -169,6 +169,7 @@ def descents(frame: pl.DataFrame) -> pl.DataFrame:
     for metric in (
         "factor",
         "bound_slack_decades",
+        "final_slack_decades",
         "eigenvalue_over_half_e0",
         "g_dominated_during",
         "steps_to_thousandth",

@@ -123,6 +123,7 @@ def _run(s, variant, eta, k):
     return [
         *rows,
         {"metric": "bound_slack_decades", "value": s["slack"] + k, **note},
+        {"metric": "final_slack_decades", "value": 10 * s["slack"] + k, "round": 20, **where},
         {"metric": "eigenvalue_over_half_e0", "value": s["ratio"] + k, "note": s["eigen"], **where},
         {"metric": "g_dominated_during", "value": 1.0, **where},
         {"metric": "steps_to_thousandth", "value": 20.0, **where},

@@ -135,6 +135,7 @@ def test_descents_have_one_row_a_run_whatever_else_is_there():
     assert row["e0_lower"] == 0.99 and row["e0_printed_lower"] == 99.99
     assert row["lambda_min_upper"] == 2.01 and row["required_width"] == 1e9 + 1
     assert row["g_dominated"] is True and row["diverged_at"] is None
+    assert row["final_slack_decades"] == 6.0
     assert row["bound_slack_decades"] == 1.5 and row["bound_slack_decades_verdict"] == "certified"
     assert one(table, net="f", choice="own", **at)["e0"] == 0.5
 

@@ -78,6 +78,9 @@ def test_the_bound_is_the_theorems(rows, variant):
     assert slack["value"] == pytest.approx(min(gaps.values()), abs=1e-9)
     assert gaps[slack["round"]] == pytest.approx(slack["value"], abs=1e-9)
     assert slack["note"] == ("certified" if min(gaps.values()) > 0 else "violated")
+    final = single(rows, "final_slack_decades", variant=variant)
+    assert final["round"] == 40
+    assert final["value"] == pytest.approx(gaps[40], abs=1e-9)
     factor = single(rows, "factor", variant=variant)["value"]
     assert factor == pytest.approx(1 - eta * e0["lower"] / 2, rel=1e-12)
     promised = single(rows, "steps_promised", variant=variant)["value"]

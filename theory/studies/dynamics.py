@@ -199,6 +199,8 @@ def _descent_rows(
         note=check.decay.verdict,
         **where,
     )
+    if np.isfinite(check.slack_decades[-1]):  # infinite where the residual is exactly 0
+        yield row("final_slack_decades", check.slack_decades[-1], round=last, **where)
     if check.eigenvalue is not None:
         ratio = check.eigenvalue.rhs.lower / check.eigenvalue.lhs.upper
         yield row("eigenvalue_over_half_e0", ratio, note=check.eigenvalue.verdict, **where)
