@@ -164,7 +164,6 @@ def execute(task: Task, report: Callable[[float], None]) -> str:
 
     config = task.config
     with RunStore(task.store).writing(config, fresh=task.fresh) as run:
-        run.manifest["threads"] = 1
         if "data_sha256" in config:
             from empirical.data import fingerprint
 
@@ -173,7 +172,19 @@ def execute(task: Task, report: Callable[[float], None]) -> str:
             train(config, task, run, report)
         else:
             study(config, task, run, report)
+        run.manifest["threads"] = threads_in_use()
     return run.hash
+
+
+def threads_in_use() -> dict[str, int]:
+    """Count the threads of the libraries that compute here, for the manifest."""
+    import threadpoolctl
+
+    pools = threadpoolctl.threadpool_info()
+    counts = {pool["user_api"]: pool["num_threads"] for pool in pools}
+    if "torch" in sys.modules:
+        counts["torch"] = sys.modules["torch"].get_num_threads()
+    return counts
 
 
 def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
@@ -348,9 +359,27 @@ def run_section(name: str, options: Options) -> bool:
         write_atomically(index, json.dumps(shown, indent=2) + "\n")
     rows = store.read(shown["runs"])
     manifests = {run: store.manifest(run) for run in shown["runs"]}
+    if not options.redraw:
+        mention_older(manifests, {config_hash(task.config) for task in todo})
     product = section.present(rows, manifests, options.out / name, shown["options"])
     report_on(product)
     return product.proven_hold
+
+
+def mention_older(manifests: Mapping[str, Any], new: set[str]) -> None:
+    """Say which of the runs that were already there another version or commit computed."""
+    from figures._environment import environment
+
+    now = environment()
+    parts = ("versions", "git", "platform")
+    older = [
+        run
+        for run, manifest in manifests.items()
+        if run not in new and any(manifest.get(part) != now.get(part) for part in parts)
+    ]
+    if older:
+        text = f"{len(older)} of the runs were computed with other versions, another commit or on"
+        console.print(f"{text} another machine: --fresh computes them again.", soft_wrap=True)
 
 
 def announce(name: str, options: Options, runs: int, todo: Sequence[Task]) -> None:

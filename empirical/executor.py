@@ -32,6 +32,9 @@ _ALLOCATOR = {
     "MALLOC_TOP_PAD_": str(2**26),
 }
 
+# cuBLAS gives the same bits in every run only with a fixed workspace.
+_CUDA = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+
 Task = Callable[[Any, Callable[[float], None]], Any]
 
 
@@ -196,7 +199,7 @@ def _start(function: Task, threads: int) -> _Worker:
 @contextmanager
 def _inherited(threads: int) -> Iterator[None]:
     """What a child must know before its first import; and it leaves Ctrl-C to us."""
-    settings = dict.fromkeys(_THREADS, str(threads)) | _ALLOCATOR
+    settings = dict.fromkeys(_THREADS, str(threads)) | _ALLOCATOR | _CUDA
     before = {name: os.environ.get(name) for name in settings}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None

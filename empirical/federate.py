@@ -16,6 +16,7 @@ from empirical.data.client import Client
 from empirical.evaluate import Measurement, measure
 from empirical.local_training import train
 from empirical.schedule import Schedule, available, participants
+from empirical.seeds import repeatable
 from empirical.sites import Site, channels_last, prepare
 from empirical.state import FederationState
 from empirical.weights import (
@@ -132,9 +133,10 @@ class Run(Iterator[Measurement]):
     def _rounds(self) -> Iterator[Measurement]:
         last = self._schedule.rounds
         for round_ in range(last + 1):
-            state, rows = self._train(round_) if round_ else (self.state, [])
-            if round_ in (0, last) or round_ % self._schedule.measure_every == 0:
-                rows += measure(self._net, self._sites, state, self._division, round_)
+            with repeatable(self._schedule.device):
+                state, rows = self._train(round_) if round_ else (self.state, [])
+                if round_ in (0, last) or round_ % self._schedule.measure_every == 0:
+                    rows += measure(self._net, self._sites, state, self._division, round_)
             if not all(math.isfinite(row.value) for row in rows):
                 self.state = replace(self.state, status="diverged", round=round_)
                 return

@@ -56,3 +56,27 @@ def forked(seed: int, *purpose: str | int, device: str | torch.device = "cpu") -
             with torch.cuda.device(place):
                 torch.cuda.manual_seed(derive(seed, *purpose))
         yield
+
+
+@contextmanager
+def repeatable(device: str | torch.device) -> Iterator[None]:
+    """Asks CUDA for the same bits in every run, in full float32, for one block.
+
+    Where an operation has no such implementation torch warns and uses what it has. cuBLAS also
+    needs CUBLAS_WORKSPACE_CONFIG, which `run_tasks` sets for its processes. Nothing to do on a CPU.
+    """
+    if torch.device(device).type != "cuda":
+        yield
+        return
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32, matmul.allow_tf32)
+    strict = torch.are_deterministic_algorithms_enabled()
+    mild = torch.is_deterministic_algorithms_warn_only_enabled()
+    cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = True, False, False
+    matmul.allow_tf32 = False
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(strict, warn_only=mild)
+        cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32, matmul.allow_tf32 = before

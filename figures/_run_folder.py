@@ -42,6 +42,15 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def same_content(one: Path, other: Path) -> bool:
+    """Whether two runs have the same records and further files; manifests hold times."""
+    digests = []
+    for folder in (one, other):
+        files = sorted(f for f in folder.rglob("*") if f.is_file() and f.name != MANIFEST)
+        digests.append({file.relative_to(folder).as_posix(): sha256(file) for file in files})
+    return digests[0] == digests[1]
+
+
 def checked_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run.
 

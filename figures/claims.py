@@ -18,8 +18,9 @@ EXPERIMENTS = ("supported", "inconclusive", "contradicted")
 class Claim:
     """A statement that we expect to hold, and what came of it.
 
-    `measured` is a number or a short phrase; `interval` its bounds (enclosure or confidence
-    interval) or None; `figure` the file that shows it, relative to the section's folder, or None.
+    `measured` is a number or a short phrase. `interval` holds bounds of it, or None: an enclosure,
+    a confidence interval, or the range over runs where `measured` speaks of several. `figure` is
+    the file that shows it, relative to the section's folder, or None.
 
     Raises:
         ValueError, TypeError: a field that a reader of claims.json could not rely on.

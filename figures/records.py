@@ -24,7 +24,7 @@ from figures._files import (
 )
 from figures._rows import SCHEMA
 from figures._run import Run
-from figures._run_folder import MANIFEST, RECORDS, RECORDS_VERSION, Damage, config_hash
+from figures._run_folder import MANIFEST, RECORDS_VERSION, Damage, config_hash
 
 __all__ = [
     "RECORDS_VERSION",
@@ -76,7 +76,7 @@ class RunStore:
         """A new run; it becomes visible when the block ends without an exception.
 
         Where the same run has appeared meanwhile, that one is kept; with `fresh` it gives way: an
-        older run whose records differ is moved to `<root>/replaced`, with a warning.
+        older run whose content differs is moved to `<root>/replaced`, with a warning.
 
         Raises:
             OutputError: the run cannot be written.
@@ -199,12 +199,12 @@ def _makes_way(target: Path, partial: Path, *, fresh: bool) -> bool:
         return True
     if not fresh:
         return False
-    if rules.sha256(target / RECORDS) == rules.sha256(partial / RECORDS):
+    if rules.same_content(target, partial):
         shutil.rmtree(target)
         return True
     place = rules.move(target, target.parent / "replaced")
     warnings.warn(
-        f"the fresh records of {target.name} differ from the former ones, kept in {shown(place)}",
+        f"the fresh content of {target.name} differs from the former one, kept in {shown(place)}",
         stacklevel=2,
     )
     return True

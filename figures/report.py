@@ -20,11 +20,24 @@ from figures.claims import EXPERIMENTS, MATHEMATICS, Claim
 from figures.tables import Layout, as_text_rows, number, with_interval
 
 VERDICTS: dict[str, tuple[str, str, str]] = {
-    "certified": ("good", "✓", "holds, with a proof by enclosures that count every rounding error"),
+    "certified": (
+        "good",
+        "✓",
+        "holds for all values that the enclosures allow; they count the rounding of the kernels, "
+        "eigenvalues and residuals shown, not that of earlier descent steps",
+    ),
     "consistent": ("fair", "≈", "the enclosures overlap: neither proven nor refuted"),
     "violated": ("bad", "✗", "refuted by the enclosures: for a proven statement, a bug"),
-    "supported": ("good", "✓", "the 95 % interval excludes zero, on the claim's side"),
-    "inconclusive": ("fair", "?", "the 95 % interval contains zero, or there are too few seeds"),
+    "supported": (
+        "good",
+        "✓",
+        "the 95 % interval excludes zero, on the claim's side, also after Holm's correction",
+    ),
+    "inconclusive": (
+        "fair",
+        "?",
+        "not decided: the interval contains zero, or not after Holm's correction, or few seeds",
+    ),
     "contradicted": ("bad", "✗", "the 95 % interval excludes zero, on the other side: a finding"),
 }
 CITATION = """\

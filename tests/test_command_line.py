@@ -224,3 +224,9 @@ def test_a_changed_federation_gives_other_hashes_where_it_is_used(monkeypatch):
     old, new = hashes(before), hashes(after)
     uses = {label for label, config, _ in before if config.get("data") != "gaussian"}
     assert {label for label in old if old[label] != new[label]} == uses != set(old)
+
+
+def test_a_data_folder_for_a_federation_that_reads_none_is_refused(cli, tmp_path):
+    outcome = cli("--section", "convergence", "--data", tmp_path, "--out", tmp_path / "r")
+    assert outcome.code == 2
+    assert "reads no folder" in outcome.sentence

@@ -146,3 +146,23 @@ def test_ci_runs_the_readme_s_test_command_and_the_main_job():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert ".ci/readme_command.py test" in script
     assert "paper_repro.py --section convergence" in script
+
+
+def readme_blocks():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_python_of_the_readme_runs_as_printed(number):
+    blocks = readme_blocks()
+    assert len(blocks) == 2
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", blocks[number]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and done.stderr == ""
+    assert ("certified" if number == 0 else "server") in done.stdout

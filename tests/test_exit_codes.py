@@ -33,7 +33,7 @@ def doctor(folder, study, change):
         if config["study"] == study:
             rows = [{**row, **change(row, config)} for row in rows_of(folder, manifest)]
             with (
-                pytest.warns(UserWarning, match="differ from the former"),
+                pytest.warns(UserWarning, match="differs from the former"),
                 store.writing(config, fresh=True) as run,
             ):
                 run.add(rows)

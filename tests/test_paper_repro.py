@@ -83,7 +83,8 @@ def test_the_required_claims_are_there(finished):
     assert compared
     for claim in compared:
         low, high = claim["interval"]
-        assert low <= claim["measured"] <= high
+        assert low <= high
+        assert re.match(r"[−\d.×⁻]+ over 2 seeds, Holm-adjusted p = \d", claim["measured"])
         assert claim["verdict"] in ("supported", "inconclusive", "contradicted")
     for claim in found.values():
         assert list(claim) == ["id", "claim", "source", "measured", "interval", "verdict", "figure"]
@@ -248,3 +249,16 @@ def test_the_quick_preset_gives_the_same_bytes_and_the_required_claims(cli, quic
         for path in one.glob("runs/*/manifest.json")
     }
     assert len(seeds - {None}) >= 3
+
+
+def test_runs_of_other_versions_are_mentioned_and_threads_recorded(cli, quick, results):
+    manifests = sorted((results / "runs").glob("*/manifest.json"))
+    assert manifests
+    for path in manifests:
+        threads = json.loads(path.read_text(encoding="utf-8"))["threads"]
+        assert threads and set(threads.values()) == {1}
+    assert "--fresh" not in cli(*quick, "--out", results).out
+    manifest = json.loads(manifests[0].read_text(encoding="utf-8"))
+    manifest["versions"]["numpy"] = "0.9"
+    manifests[0].write_text(json.dumps(manifest), encoding="utf-8")
+    assert "1 of the runs were computed with other versions" in cli(*quick, "--out", results).out

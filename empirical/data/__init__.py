@@ -26,6 +26,7 @@ class Federation:
         image: (channels, height, width).
         minutes: time of the first load on two cores; later loads come from the cache.
         load: (folder of downloaded data or None, progress or None) -> clients.
+        reads_data: whether a folder of downloaded data is needed; refused elsewhere.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Federation:
     image: tuple[int, int, int]
     minutes: float
     load: Callable[[Path | None, Progress | None], list[Client]]
+    reads_data: bool = False
 
 
 FEDERATIONS: dict[str, Federation] = {
@@ -69,7 +71,13 @@ def load_federation(
             f"'{name_or_path}' is a path, and federations cannot be read from disk yet; "
             f"what can be loaded by name: {', '.join(sorted(FEDERATIONS))}"
         )
-    return find(FEDERATIONS, name_or_path, "federation").load(data, progress)
+    federation = find(FEDERATIONS, name_or_path, "federation")
+    if data is not None and not federation.reads_data:
+        raise ValueError(
+            f"the federation '{federation.name}' comes installed and reads no folder: leave out "
+            f"the data folder '{data}'"
+        )
+    return federation.load(data, progress)
 
 
 def _is_path(name: object) -> bool:

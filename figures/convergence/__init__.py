@@ -158,16 +158,12 @@ def _report(
         if options[name] is not None:
             flags += [f"--{name}", str(options[name])]
     flags += [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
-    first = next(iter(manifests.values()), {})
-    versions = first.get("versions", {})
     facts = {
         "preset": options["preset"],
         "federation": options["federation"],
-        "runs": f"{len(manifests)}, each with one thread",
+        "runs": f"{len(manifests)}, {_threads(manifests)}",
         "device": options["device"],
-        "software": ", ".join(
-            f"{name} {versions[name]}" for name in ("torch", "numpy", "scipy") if name in versions
-        ),
+        "software": _software(manifests),
     }
     if summary.witness:
         facts["cross-check"] = f"Eq. (10) {summary.witness[0]}"
@@ -183,3 +179,20 @@ def _report(
         sheets=sheets,
         notes=notes,
     )
+
+
+def _threads(manifests: Mapping[str, Mapping[str, Any]]) -> str:
+    counts = {n for m in manifests.values() for n in m.get("threads", {}).values()}
+    return (
+        "threads not recorded" if not counts else f"threads: {', '.join(map(str, sorted(counts)))}"
+    )
+
+
+def _software(manifests: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name the versions behind the runs; several sets are all named."""
+    names = ("python", "torch", "numpy", "scipy")
+    sets = {
+        ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+        for versions in (manifest.get("versions", {}) for manifest in manifests.values())
+    }
+    return "; ".join(sorted(sets))

@@ -18,7 +18,7 @@ CAPTIONS: dict[str, tuple[str, str]] = {
     ),
     "decay": (
         "Decay of f and f* on {source}",
-        "Full-batch gradient descent on ½‖f − y‖² for N = 4 clients of M = 8 points in d = 20, "
+        "Full-batch gradient descent on ½‖f − y‖² for N clients of M points in d dimensions, "
         "S_i = I, labels ±1, width m = {m}, first draw. Upper row: both nets with the smaller "
         "of the two 1/λ_max(Λ(0)); lower row: each with its own. Dotted: prediction of the kernel "
         "at t = 0. Dashed: (1 − ηe₀/2)^t with e₀ = λ_min(G∞) for f and λ_min(G*∞) for f*, of the "
@@ -26,11 +26,11 @@ CAPTIONS: dict[str, tuple[str, str]] = {
     ),
     "regimes": (
         "What drives the rate as α grows",
-        "Infinite-width kernels for N = 4, M = 8, d = 20, S_i = I. Lines: median over {regimes} "
-        "draws; bands: range. Dots: finite networks. λ_min(Λ) must stay above e₀/2: it does with "
-        "the kernel that the network has, κ₁/d, and no longer does with Eq. (10) as printed, "
-        "α²κ₁, where that line crosses it. "
-        "Grey: where λ_min(V∞)/α² falls below λ_min(G∞); that is not at α = 1.",
+        "Infinite-width kernels of N clients of M points in d dimensions, S_i = I. Lines: "
+        "median over {regimes} draws; bands: range. Dots: finite networks. λ_min(Λ) must stay "
+        "above e₀/2: it does with the kernel that the network has, κ₁/d, and no longer does with "
+        "Eq. (10) as printed, α²κ₁, where that line crosses it. "
+        "Grey: where λ_min(V∞)/α² falls below λ_min(G∞), over the draws.",
     ),
     "widths": (
         "Effect of the width",

@@ -53,7 +53,14 @@ def decay(curves: pl.DataFrame, source: str) -> Figure:
         handles=handles, loc="outside lower center", ncols=5, handlelength=2.0, columnspacing=1.2
     )
     letter(axes)
+    setting = _setting(rows)
+    figure.suptitle(f"{data_name(source)}{setting}, m = {rows['width'].max():,}", fontsize=9)
     return figure
+
+
+def _setting(rows: pl.DataFrame) -> str:
+    known = rows["setting"].drop_nulls().unique().sort()
+    return "".join(f", {text}" for text in known)
 
 
 def _curve(ax: Axes, rows: pl.DataFrame, style: Look) -> None:
@@ -90,7 +97,7 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
             ax.plot(found["alpha"], found["lambda_min"], **points, label=measured)
         _threshold(ax, of(thresholds, data=source)["alpha"].drop_nulls())
         ax.set(xscale="log", yscale="log", xlabel=r"scale of the initialisation $\alpha$")
-        ax.set_title(f"{data_name(source)}, $d = 20$")
+        ax.set_title(f"{data_name(source)}{_setting(rows)}")
     axes[0].set_ylabel("smallest eigenvalue")
     legend_below(figure, axes, 3)
     letter(axes)

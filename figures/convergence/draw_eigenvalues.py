@@ -96,7 +96,8 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
         line: dict[str, Any] = {**look(policy).line(markers=False), "label": kernel(suffix)}
         whole.plot(values["rank"], values["value"], **line)
     whole.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
-    whole.set_title("all eigenvalues")
+    sources = ", ".join(data_name(name) for name in table["data"].unique(maintain_order=True))
+    whole.set_title(f"{sources}: all eigenvalues")
     whole.legend(loc="lower left")
     smallest = of(table, variant="G").sort("value").head(TAIL)
     line = {**look("aggregated").line(markers=False), "label": kernel("")}
@@ -110,7 +111,7 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
             tail.plot(own["place"], own["value"], **points)
     tail.set(xlabel="rank from the smallest", ylabel="eigenvalue")
     tail.set_ylim(bottom=0)
-    tail.set_title(f"the {TAIL} smallest")
+    tail.set_title(f"{sources}: the {TAIL} smallest")
     tail.legend(loc="lower right")
     letter((whole, tail))
     return figure

@@ -13,11 +13,12 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "bn_policy": pl.String,
     "seed": pl.Int64,
     "status": pl.String,
+    "setting": pl.String,
 }
 
 
 def joined(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """Add to every row its run's study, data, α, m, BN policy, seed and status.
+    """Add to every row its run's study, data, α, m, BN policy, seed, status and sizes.
 
     A draw that is a setting of the run (f and f*) fills the column `draw`.
     """
@@ -27,6 +28,9 @@ def joined(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> pl
         known = {**config, "status": manifest["status"]}
         if "schedule" in config:
             known["seed"] = config["schedule"]["seed"]
+        sizes = {"N": "clients", "M": "samples", "d": "dimension"}
+        if set(sizes.values()) <= config.keys():
+            known["setting"] = ", ".join(f"{n} = {config[key]}" for n, key in sizes.items())
         known.setdefault("data", config.get("federation"))
         table["run"].append(run)
         table["run_draw"].append(config.get("draw"))

@@ -113,6 +113,7 @@ def regimes(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("value").min().alias("low"),
             pl.col("value").max().alias("high"),
             pl.len().alias("draws"),
+            pl.col("setting").first(),
         )
         .rename({"parameter": "alpha"})
     )
@@ -154,7 +155,7 @@ def curves(frame: pl.DataFrame) -> pl.DataFrame:
         *RUN, "variant", pl.col("value").alias("start")
     )
     return rows.join(start, on=[*RUN, "variant"], maintain_order="left").select(
-        *RUN, "variant", "metric", "round", relative=pl.col("value") / pl.col("start")
+        *RUN, "setting", "variant", "metric", "round", relative=pl.col("value") / pl.col("start")
     )
 
 
