@@ -1,7 +1,8 @@
 """Checks of what callers hand in: points, client labels, positive numbers."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+import operator
+from collections.abc import Hashable, Iterable, Mapping, MappingView, Set, Sized
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
@@ -16,6 +17,11 @@ class Groups:
     names: tuple[Hashable, ...]
     rows: tuple[Int[np.ndarray, " _"], ...]
 
+    def labels(self) -> dict[int, Hashable]:
+        """The client of every row."""
+        named = zip(self.names, self.rows, strict=True)
+        return {int(row): name for name, rows in named for row in rows}
+
 
 def as_matrix(value: object, name: str) -> Float[np.ndarray, "_ _"]:
     """Converts real numeric 2-D input to float64 without rounding.
@@ -24,14 +30,7 @@ def as_matrix(value: object, name: str) -> Float[np.ndarray, "_ _"]:
         TypeError: the entries are not real numbers.
         ValueError: not two-dimensional, empty, not finite, masked, or not exact in float64.
     """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(f"{name} has masked entries: fill or drop them first.")
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{name} is not a rectangular array: {error}.") from None
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}: convert it to float64.")
+    array = _as_array(value, name)
     if array.ndim != 2:
         advice = "; one point is x.reshape(1, -1)" if array.ndim == 1 else ""
         raise ValueError(f"{name} must have two dimensions, not shape {array.shape}{advice}.")
@@ -43,10 +42,72 @@ def as_matrix(value: object, name: str) -> Float[np.ndarray, "_ _"]:
         raise ValueError(
             f"{name} has NaN or infinite entries, first in row {int(bad.argmax())}: remove them."
         )
+    _refuse_rounding(array, result, name)
+    return result
+
+
+def as_vector(value: object, name: str) -> Float[np.ndarray, " _"]:
+    """Converts real numeric 1-D input to float64 without rounding.
+
+    Raises:
+        TypeError: the entries are not real numbers.
+        ValueError: not one-dimensional, empty, not finite, masked, or not exact in float64.
+    """
+    vector = as_real_array(value, name)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not shape {vector.shape}.")
+    if not vector.size:
+        raise ValueError(f"{name} is empty.")
+    return vector
+
+
+def as_real_array(value: object, name: str) -> Float[np.ndarray, "..."]:
+    """Converts real numeric input of any shape to float64 without rounding.
+
+    Raises:
+        TypeError: the entries are not real numbers.
+        ValueError: ragged, not finite, masked, or not exact in float64.
+    """
+    array = _as_array(value, name)
+    result = array.astype(np.float64, copy=False)
+    bad = ~np.isfinite(result)
+    if bad.any():
+        where = [int(i) for i in np.unravel_index(int(bad.argmax()), bad.shape)]
+        place = f", first at position {', '.join(map(str, where))}" if where else ""
+        raise ValueError(f"{name} holds NaN or infinity{place}: remove or repair it.")
+    _refuse_rounding(array, result, name)
+    return result
+
+
+def _as_array(value: object, name: str) -> np.ndarray:
+    """An array of real numbers, of any shape and not yet of float64."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(np.ma.is_masked(part) for part in parts):
+        raise ValueError(f"{name} has masked entries: fill or drop them first.")
+    try:
+        # A tensor that records gradients gives no array, its values do.
+        array = np.asarray(value.detach() if hasattr(value, "detach") else value)  # type: ignore[attr-defined]
+    except ValueError as error:
+        raise ValueError(f"{name} is not a rectangular array: {_brief(error)}.") from None
+    except (TypeError, RuntimeError, NotImplementedError, OverflowError) as error:
+        raise TypeError(
+            f"{name} is no array of real numbers ({_brief(error)}): convert it to a NumPy array "
+            "of float64."
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}: convert it to float64.")
+    return array
+
+
+def _brief(error: Exception) -> str:
+    """The first sentence of another library's message."""
+    return str(error).split("\n")[0].split(". ")[0].rstrip(".")
+
+
+def _refuse_rounding(array: np.ndarray, result: np.ndarray, name: str) -> None:
     # Only 64-bit integers and long doubles can hold what float64 cannot.
     if array.dtype.itemsize >= 8 and array.dtype != np.float64 and _rounds(array, result):
         raise ValueError(f"{name} ({array.dtype}) is not exact in float64: rescale or round it.")
-    return result
 
 
 def _rounds(array: np.ndarray, result: np.ndarray) -> bool:
@@ -72,28 +133,60 @@ def as_groups(client: Any, n: int) -> Groups:
 
     Raises:
         TypeError: labels that are no sequence, or that cannot be hashed.
-        ValueError: a wrong number of labels, or a missing label (NaN or None).
+        ValueError: a wrong number of labels, or a missing label (NaN, NA, None or masked).
     """
-    if isinstance(client, str | bytes | Mapping) or not isinstance(client, Iterable):
-        raise TypeError("client must be a sequence with one label per row of x.")
-    if isinstance(client, np.ndarray) and client.ndim != 1:
-        raise ValueError(f"client must have one dimension, not shape {client.shape}.")
-    labels = list(client.tolist() if hasattr(client, "tolist") else client)  # type: ignore[attr-defined]
-    if len(labels) != n:
+    shape = getattr(client, "shape", (n,))
+    if len(shape) != 1:
+        raise ValueError(f"client must have one dimension, not shape {tuple(shape)}.")
+    # An iterator could be read only once, a set has no order.
+    refused = isinstance(client, str | bytes | Mapping | MappingView | Set)
+    if refused or not isinstance(client, Iterable) or not isinstance(client, Sized):
+        raise TypeError(
+            "client must be a sequence with one label per row of x, such as a list, "
+            f"not {type(client).__name__}."
+        )
+    if len(client) != n:
         raise ValueError(
-            f"client has {len(labels)} labels, x has {n} rows: give one label per row."
+            f"client has {len(client)} labels, x has {n} rows: give one label per row."
         )
     members: dict[Hashable, list[int]] = {}
-    for row, label in enumerate(labels):
-        try:
-            members.setdefault(label, []).append(row)
-        except TypeError:
-            raise TypeError(
-                f"client label {label!r} of row {row} cannot be hashed: use strings or integers."
-            ) from None
-        if label is None or label != label:
-            raise ValueError(f"client label of row {row} is missing ({label!r}): name its client.")
+    for row, label in enumerate(client.tolist() if hasattr(client, "tolist") else client):  # type: ignore[attr-defined]
+        members.setdefault(as_label(label, f"client label of row {row}"), []).append(row)
     return Groups(tuple(members), tuple(np.array(rows, dtype=np.intp) for rows in members.values()))
+
+
+def as_label(label: object, what: str) -> Hashable:
+    """A client's name; an array without dimensions gives its item, for it hashes by identity.
+
+    Raises:
+        TypeError: it is an array or cannot be hashed.
+        ValueError: it is missing (NaN, NA, None or masked).
+    """
+    if _missing(label):
+        raise ValueError(f"{what} is missing: name its client.")
+    if not isinstance(label, np.generic) and hasattr(label, "ndim"):
+        if label.ndim != 0:  # type: ignore[attr-defined]
+            raise TypeError(f"{what} is an array: use strings or integers.")
+        return as_label(label.item(), what)  # type: ignore[attr-defined]
+    if isinstance(label, tuple):
+        parts = tuple(as_label(part, what) for part in label)
+        return label if all(map(operator.is_, parts, label)) else parts
+    try:
+        hash(label)
+    except TypeError:
+        raise TypeError(f"{what} ({label!r}) cannot be hashed: use strings or integers.") from None
+    return label  # pyright: ignore[reportReturnType]
+
+
+def _missing(label: object) -> bool:
+    if label is None or (isinstance(label, np.ma.MaskedArray) and np.ma.is_masked(label)):
+        return True
+    if getattr(label, "ndim", 0) != 0:
+        return False
+    try:
+        return bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return True
 
 
 def positive(value: object, name: str) -> float:
@@ -123,9 +216,32 @@ def non_negative(value: object, name: str) -> float:
 
 
 def real(value: object, name: str) -> float:
-    """Returns a real scalar as a float; a string, a boolean or an array is a TypeError."""
-    scalar = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    refused = isinstance(scalar, str | bytes | bool | np.bool_ | np.ndarray | complex)
-    if refused or not isinstance(scalar, SupportsFloat):
-        raise TypeError(f"{name} must be one real number, not {value!r}.")
+    """Returns a real scalar as a float.
+
+    Raises:
+        TypeError: a string, a boolean, a complex number, an array with dimensions, a masked entry.
+        ValueError: beyond the range of float64.
+    """
+    try:
+        return _as_float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond the range of float64: rescale it.") from None
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be one real number, not {value!r}.") from None
+
+
+_NO_NUMBERS = str | bytes | bool | np.bool_ | complex | np.complexfloating | np.datetime64
+
+
+def _as_float(value: object) -> float:
+    """A real scalar as a float, or any error."""
+    if np.ma.is_masked(value) or isinstance(value, np.timedelta64):
+        raise TypeError
+    scalar: object = value
+    if hasattr(value, "ndim") and hasattr(value, "item"):
+        if value.ndim != 0:  # type: ignore[attr-defined]
+            raise TypeError
+        scalar = value.item()  # type: ignore[attr-defined]
+    if isinstance(scalar, _NO_NUMBERS) or not isinstance(scalar, SupportsFloat):
+        raise TypeError
     return float(scalar)
