@@ -6,11 +6,14 @@ A run-time type checker would otherwise answer bad input before the function's o
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from numpy.typing import ArrayLike
 
+    Means = Mapping[Hashable, object]
     Real = float
     Whole = int
 else:
-    ArrayLike = Real = Whole = object
+    ArrayLike = Means = Real = Whole = object
 
-__all__ = ["ArrayLike", "Real", "Whole"]
+__all__ = ["ArrayLike", "Means", "Real", "Whole"]
