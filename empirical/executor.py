@@ -4,17 +4,19 @@ import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import threading
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-import threadpoolctl
+from empirical.checks import is_whole
+from empirical.worker import Task, work
+
+_PATIENCE = 5.0  # seconds between asking a process to end and killing it
 
 _THREADS = (
     "OMP_NUM_THREADS",
@@ -34,8 +36,6 @@ _ALLOCATOR = {
 
 # cuBLAS gives the same bits in every run only with a fixed workspace.
 _CUDA = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-
-Task = Callable[[Any, Callable[[float], None]], Any]
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def run_tasks(
     """Runs `function(argument, report)` for every task, over spawned processes.
 
     Each process computes with `threads` threads (BLAS, OpenMP, torch), whatever their number, so
-    that results do not depend on `workers`. Closing the iterator, an error or Ctrl-C ends the
-    processes.
+    that results do not depend on `workers`. Closing the iterator, an error, Ctrl-C or the end of
+    this process, however it ends, ends the others.
 
     Args:
         function: importable by name; `report(fraction)` tells the caller how far it is.
@@ -105,9 +105,16 @@ def run_tasks(
 
     Raises:
         ValueError: fewer than one worker or thread.
-        TypeError: the function or an argument cannot be sent to another process.
+        TypeError: workers or threads that are no whole number, tasks without names, or a
+            function or argument that cannot be sent to another process.
         TaskError: a task raised, or its process died; the tasks not finished by then are ended.
     """
+    if not (is_whole(workers) and is_whole(threads)):
+        raise TypeError(f"workers and threads must be whole numbers, got {workers!r}, {threads!r}")
+    if not isinstance(tasks, Mapping):
+        raise TypeError(
+            f"tasks must map each name to its argument, got {type(tasks).__name__}: use a dict"
+        )
     if workers < 1 or threads < 1:
         raise ValueError(f"workers and threads must be at least 1, got {workers} and {threads}")
     _check_picklable(function, tasks)
@@ -151,7 +158,10 @@ def _events(
         for worker in pool.values():
             worker.pipe.close()
             worker.process.terminate()
+        deadline = time.monotonic() + _PATIENCE
         for worker in pool.values():
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+            worker.process.kill()
             worker.process.join()
 
 
@@ -167,7 +177,7 @@ def _receive(worker: _Worker) -> Progress | Result:
     try:
         kind, value = worker.pipe.recv()
     except (EOFError, OSError) as error:
-        worker.process.join()
+        worker.process.join(_PATIENCE)
         raise TaskError(worker.task, _death(worker.process.exitcode)) from error
     if kind == "error":
         reason, details = value
@@ -189,7 +199,7 @@ def _death(code: int | None) -> str:
 def _start(function: Task, threads: int) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(function, theirs, threads), daemon=True)
+    process = context.Process(target=work, args=(function, theirs, threads), daemon=True)
     with _inherited(threads):
         process.start()
     theirs.close()
@@ -214,24 +224,3 @@ def _inherited(threads: int) -> Iterator[None]:
                 os.environ[name] = value
         if main:
             signal.signal(signal.SIGINT, handler)
-
-
-def _work(function: Task, pipe: Connection, threads: int) -> None:
-    """A worker's life: one argument after another until the parent closes the pipe."""
-    threadpoolctl.threadpool_limits(threads)
-    if "torch" in sys.modules:  # imported with the function; later imports read the environment
-        sys.modules["torch"].set_num_threads(threads)
-    while True:
-        try:
-            argument = pipe.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            value = function(argument, lambda fraction: pipe.send(("progress", float(fraction))))
-            pipe.send(("result", value))
-        except BrokenPipeError:
-            return
-        except Exception as error:
-            reason = traceback.format_exception_only(error)[-1].strip()
-            pipe.send(("error", (reason, traceback.format_exc())))
-            return

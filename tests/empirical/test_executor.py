@@ -1,5 +1,6 @@
 """Each test starts real processes; a start costs about a second, an import of torch more."""
 
+import inspect
 import json
 import os
 import signal
@@ -57,6 +58,30 @@ def unsendable(_, report):
     return lambda: None
 
 
+def broken_pipe(_, report) -> None:
+    raise BrokenPipeError("the task's own pipe")
+
+
+def interrupt(_, report) -> None:
+    raise KeyboardInterrupt
+
+
+def call_exit(_, report) -> None:
+    sys.exit("enough")
+
+
+def stubborn(path: str, report) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sleep(path, report)
+
+
+class Unreadable:
+    """Can be sent, and not be read."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
 def sleep(path: str, report) -> None:
     Path(path).write_text(str(os.getpid()))
     report(0.1)
@@ -106,11 +131,21 @@ def test_an_error_names_its_task_and_keeps_the_workers_traceback() -> None:
         (die, r"task 'x' was killed \(SIGKILL; often memory ran out: use fewer workers\)"),
         (leave, r"task 'x' ended without a result \(exit code 3\)"),
         (unsendable, "task 'x' failed: .*pickle"),
+        (broken_pipe, "task 'x' failed: BrokenPipeError: the task's own pipe"),
+        (interrupt, "task 'x' failed: KeyboardInterrupt"),
+        (call_exit, "task 'x' failed: SystemExit: enough"),
     ],
 )
-def test_a_dead_worker_is_one_clear_error(function, message: str) -> None:
-    with pytest.raises(TaskError, match=message):
+def test_a_dead_worker_is_one_clear_error(function, message: str, capfd) -> None:
+    with pytest.raises(TaskError, match=message) as caught:
         list(run_tasks(function, {"x": None}, workers=2))
+    assert (" failed: " in message) is (function.__name__ in caught.value.details)
+    assert capfd.readouterr().err == ""
+
+
+def test_an_argument_that_cannot_be_read_names_its_task() -> None:
+    with pytest.raises(TaskError, match="task 'x' failed: ValueError: invalid literal"):
+        list(run_tasks(square, {"x": Unreadable()}, workers=1))
 
 
 def test_what_cannot_be_sent_is_refused_before_any_process() -> None:
@@ -120,6 +155,22 @@ def test_what_cannot_be_sent_is_refused_before_any_process() -> None:
         run_tasks(square, {"a": lambda: 1}, workers=1)
     with pytest.raises(ValueError, match="at least 1, got 0 and 1"):
         run_tasks(square, {"a": 1}, workers=0)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "counts", "message"),
+    [
+        ({"a": 1}, {"workers": 1.5}, r"must be whole numbers, got 1\.5, 1"),
+        ({"a": 1}, {"workers": None}, "must be whole numbers, got None, 1"),
+        ({"a": 1}, {"workers": True}, "must be whole numbers, got True, 1"),
+        ({"a": 1}, {"workers": 1, "threads": "2"}, "must be whole numbers, got 1, '2'"),
+        ([1, 2], {"workers": 1}, "tasks must map each name to its argument, got list"),
+        (None, {"workers": 1}, "tasks must map each name to its argument, got NoneType"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(tasks, counts, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        inspect.unwrap(run_tasks)(square, tasks, **counts)  # the type checker would answer first
 
 
 def gone(process: int) -> bool:
@@ -135,6 +186,18 @@ def test_closing_the_iterator_ends_the_workers(tmp_path: Path) -> None:
     assert next(events) == Progress("s", 0.1)
     events.close()  # type: ignore[attr-defined]
     assert gone(int((tmp_path / "id").read_text()))
+
+
+def test_a_worker_that_will_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("empirical.executor._PATIENCE", 0.2)
+    events = run_tasks(stubborn, {"s": str(tmp_path / "id")}, workers=1)
+    assert next(events) == Progress("s", 0.1)
+    begin = time.monotonic()
+    events.close()  # type: ignore[attr-defined]
+    assert gone(int((tmp_path / "id").read_text()))
+    assert time.monotonic() - begin < 10  # its task sleeps for 60
 
 
 SCRIPT = """
@@ -182,6 +245,20 @@ def test_ctrl_c_ends_the_workers_quietly(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGINT
     assert err.count("Traceback") == 1  # the parent's own KeyboardInterrupt, none of a child's
     assert gone(int((tmp_path / "id").read_text()))
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_a_parent_that_could_not_end_them(tmp_path: Path, how: int) -> None:
+    process = script(tmp_path, "60")
+    assert process.stdout is not None
+    assert "Progress" in process.stdout.readline()
+    process.send_signal(how)
+    assert process.wait(30) == -how
+    worker, deadline = int((tmp_path / "id").read_text()), time.monotonic() + 10
+    while not gone(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert gone(worker)
+    process.communicate()
 
 
 def train(policy: str, report) -> str:
