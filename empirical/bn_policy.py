@@ -1,6 +1,6 @@
 """Which batch-norm tensors are shared: the policy is a value, independent of the algorithm."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from torch import nn
@@ -33,8 +33,11 @@ class BNPolicy:
     variance: str = "mean"
 
     def __post_init__(self) -> None:
-        if not self.shared <= _BN:
-            raise ValueError("a batch-norm policy shares Role.AFFINE, Role.STATISTIC, both or none")
+        if not (isinstance(self.shared, Set) and self.shared <= _BN):
+            raise ValueError(
+                "a batch-norm policy shares a set of Role.AFFINE, Role.STATISTIC, both or none, "
+                f"got {self.shared!r}"
+            )
         if self.variance not in ("mean", "pooled"):
             raise ValueError(f"variance is 'mean' or 'pooled', not {self.variance!r}")
 

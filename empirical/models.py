@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import nn
 
+from empirical.checks import is_whole
 from empirical.registry import find
 from empirical.seeds import forked
 
@@ -65,7 +66,7 @@ def build_model(name: str, seed: int, classes: int = 10) -> nn.Module:
         ValueError: unknown name (the nearest are offered), or fewer than two classes.
     """
     build = find(MODELS, name, "model")
-    if classes < 2:
-        raise ValueError(f"a classifier needs at least two classes, got {classes}")
+    if not (is_whole(classes) and classes >= 2):
+        raise ValueError(f"a classifier needs at least two classes, got {classes!r}")
     with forked(seed, "model", name):
         return build(classes)

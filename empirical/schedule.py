@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
+from empirical.checks import LARGEST, is_real, is_whole
 from empirical.seeds import numpy_generator
 
 
@@ -41,13 +41,13 @@ class Schedule:
     def __post_init__(self) -> None:
         for name in ("rounds", "local_epochs", "batch_size", "measure_every"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not (is_whole(value) and value >= 1):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+        if not (is_whole(self.seed) and self.seed >= 0):
             raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}")
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ValueError(f"lr must be a positive number, got {self.lr!r}")
-        if not 0 < self.participation <= 1:
+        if not (is_real(self.lr) and 0 < self.lr <= LARGEST):
+            raise ValueError(f"lr must be a positive number that float32 holds, got {self.lr!r}")
+        if not (is_real(self.participation) and 0 < self.participation <= 1):
             raise ValueError(
                 f"participation is a fraction of the clients in (0, 1], got {self.participation!r}"
             )
@@ -56,14 +56,14 @@ class Schedule:
         available(self.device)
 
 
-def available(device: str) -> torch.device:
+def available(device: object) -> torch.device:
     """The torch device called `device`, if this machine has it.
 
     Raises:
         ValueError: an unknown device, or CUDA where there is none.
     """
     try:
-        place = torch.device(device)
+        place = torch.device(device) if isinstance(device, str | torch.device) else None
     except RuntimeError:
         place = None
     if place is None or place.type not in ("cpu", "cuda"):
@@ -82,5 +82,6 @@ def participants(names: list[str], schedule: Schedule, round_: int) -> list[str]
     """
     names = sorted(names)
     count = max(1, math.floor(schedule.participation * len(names) + 0.5))
-    rng: np.random.Generator = numpy_generator(schedule.seed, "participation", round_)
-    return sorted(rng.choice(names, size=count, replace=False).tolist())
+    rng = numpy_generator(schedule.seed, "participation", round_)
+    # Rows, not names: an array of strings would lose NUL characters at their ends.
+    return sorted(names[row] for row in rng.choice(len(names), size=count, replace=False))

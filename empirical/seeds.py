@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from empirical.checks import is_whole
+
 
 def derive(seed: int, *purpose: str | int) -> int:
     """A seed of 63 bits for one purpose: SHA-256 of the seed and the purpose as JSON.
@@ -19,12 +21,12 @@ def derive(seed: int, *purpose: str | int) -> int:
         TypeError: the seed is no integer, or a part of the purpose no string or integer.
         ValueError: the seed is negative.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if not is_whole(seed):
         raise TypeError(f"a seed must be an integer, got {type(seed).__name__}")
     if seed < 0:
         raise ValueError(f"a seed must not be negative, got {seed}")
     for part in purpose:
-        if isinstance(part, bool) or not isinstance(part, str | int):
+        if not (isinstance(part, str) or is_whole(part)):
             raise TypeError(f"a purpose is made of strings and integers, got {part!r}")
     text = json.dumps([seed, *purpose], separators=(",", ":"), ensure_ascii=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -1,10 +1,9 @@
 """FedProx: FedAvg whose clients are pulled towards what the server sent."""
 
-import math
-
 import torch
 
 from empirical.algorithm import Algorithm, Local
+from empirical.checks import LARGEST, is_real
 
 
 def fedprox(mu: float = 0.01) -> Algorithm:
@@ -17,10 +16,10 @@ def fedprox(mu: float = 0.01) -> Algorithm:
         mu: μ; the default is med-air/FedBN's for its digits (`fed_digits.py`, 1e-2). 0 is FedAvg.
 
     Raises:
-        ValueError: μ is negative or not finite.
+        ValueError: μ is no number, negative, or more than float32 holds.
     """
-    if not (math.isfinite(mu) and mu >= 0):
-        raise ValueError(f"FedProx needs a finite mu of at least 0, got {mu!r}")
+    if not (is_real(mu) and 0 <= mu <= LARGEST):
+        raise ValueError(f"FedProx needs a finite mu of at least 0 that float32 holds, got {mu!r}")
 
     @torch.no_grad()
     def pull(local: Local) -> None:

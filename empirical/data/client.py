@@ -1,12 +1,14 @@
 """A client of a federation: its images and labels, split into training and test."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Float32, Int64, UInt8
 from torch import Tensor
+
+from empirical.checks import is_whole
 
 MEAN = STD = 0.5  # FedBN's normalisation of the digits, the same for every channel
 
@@ -86,6 +88,27 @@ class Client:
         object.__setattr__(self, "test", test)
 
 
+def as_clients(clients: object) -> list[Client]:
+    """`clients` as a list, so that a generator is run through once only.
+
+    Raises:
+        TypeError: it is no collection of `Client`.
+    """
+    if not isinstance(clients, Iterable) or isinstance(clients, str | bytes | Mapping):
+        raise TypeError(
+            f"clients must be a list of Client, got {type(clients).__name__}: "
+            "load_federation(name) gives one"
+        )
+    members = list(clients)
+    for member in members:
+        if not isinstance(member, Client):
+            raise TypeError(
+                f"clients must be a list of Client, and this holds {type(member).__name__}: make "
+                "each one with Client(name, train, test)"
+            )
+    return members
+
+
 def fingerprint(clients: Iterable[Client]) -> dict[str, dict[str, str]]:
     """SHA-256 of each array of each client, for the manifest.
 
@@ -96,10 +119,11 @@ def fingerprint(clients: Iterable[Client]) -> dict[str, dict[str, str]]:
         name -> {"train_images", "train_labels", "test_images", "test_labels"} -> 64 hex digits.
 
     Raises:
+        TypeError: no collection of `Client`.
         ValueError: two clients of one name.
     """
     prints: dict[str, dict[str, str]] = {}
-    for client in clients:
+    for client in as_clients(clients):
         if client.name in prints:
             raise ValueError(f"two clients are called '{client.name}'; names must differ")
         prints[client.name] = {
@@ -149,7 +173,7 @@ def _checked_images(images: object) -> UInt8[Tensor, "n 3 h w"]:
 
 
 def _checked_classes(classes: object) -> int:
-    if isinstance(classes, bool) or not isinstance(classes, int) or classes < 1:
+    if not (is_whole(classes) and classes >= 1):
         raise ValueError(f"classes must be a positive integer, got {classes!r}")
     return classes
 

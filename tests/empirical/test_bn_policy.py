@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from toy import bn_net, residual_net
+from toy import bn_net, residual_net, unchecked
 
 from empirical.bn_policy import (
     AGGREGATED,
@@ -84,8 +84,9 @@ def test_pooled_variance_cannot_cancel_below_zero() -> None:
 def test_wrong_policies_are_refused() -> None:
     with pytest.raises(ValueError, match="'mean' or 'pooled'"):
         replace(AGGREGATED, variance="median")
-    with pytest.raises(ValueError, match=r"Role\.AFFINE"):
-        BNPolicy("odd", "", frozenset({Role.COUNTER}))
+    for shared in (frozenset({Role.COUNTER}), "affine", Role.AFFINE, ["affine"], None):
+        with pytest.raises(ValueError, match=r"shares a set of Role\.AFFINE, .* got "):
+            unchecked(BNPolicy)("odd", "", shared)
 
 
 def test_division_names_tensors_of_the_model() -> None:

@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from toy import unchecked
 
 from empirical.data.client import Client, Split, fingerprint
 
@@ -131,3 +132,18 @@ def test_two_clients_of_one_name_are_refused():
     client = Client("a", split(), split())
     with pytest.raises(ValueError, match="two clients are called 'a'"):
         fingerprint([client, client])
+
+
+@pytest.mark.parametrize(
+    ("clients", "message"),
+    [
+        ([1], "this holds int: make each one with Client"),
+        (1, "a list of Client, got int"),
+        ("ab", "a list of Client, got str"),
+        ({}, "a list of Client, got dict"),
+        (None, "a list of Client, got NoneType"),
+    ],
+)
+def test_what_is_no_list_of_clients_has_no_fingerprint(clients, message):
+    with pytest.raises(TypeError, match=message):
+        unchecked(fingerprint)(clients)

@@ -364,7 +364,7 @@ def test_batch_loss_is_the_cross_entropy_without_the_penalty() -> None:
 
 
 def test_a_diverged_run_says_so_and_yields_no_nan() -> None:
-    schedule = Schedule(rounds=9, batch_size=4, lr=1e200)
+    schedule = Schedule(rounds=9, batch_size=4, lr=1e30)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = federate(FEDAVG, AGGREGATED, plain_net(), UNEQUAL, schedule)

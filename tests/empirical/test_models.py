@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from toy import unchecked
 
 from empirical.models import MODELS, build_model
 
@@ -45,5 +46,6 @@ def test_the_seed_alone_fixes_the_start() -> None:
 def test_bad_requests_are_refused() -> None:
     with pytest.raises(ValueError, match="did you mean 'digits_cnn'"):
         build_model("digit_cnn", 0)
-    with pytest.raises(ValueError, match="at least two classes"):
-        build_model("digits_cnn", 0, 1)
+    for classes in (1, "a", 2.5, True, None):
+        with pytest.raises(ValueError, match=f"at least two classes, got {classes!r}"):
+            unchecked(build_model)("digits_cnn", 0, classes)

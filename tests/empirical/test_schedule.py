@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from toy import bn_net, client, plain_net
+from toy import bn_net, client, plain_net, unchecked
 
-from empirical.algorithms import build_algorithm
+from empirical.algorithms import build_algorithm, fedprox
 from empirical.batches import batch_sizes, batches
 from empirical.bn_policy import AGGREGATED, CLIENT_SPECIFIC
 from empirical.federate import federate
@@ -26,17 +26,30 @@ NAMES = [f"client {k}" for k in range(10)]
         ({"lr": 0.0}, "lr must be a positive number"),
         ({"lr": -0.1}, "lr must be a positive number"),
         ({"lr": float("nan")}, "lr must be a positive number"),
+        ({"lr": 1e300}, r"that float32 holds, got 1e\+300"),
+        ({"lr": 10**400}, "that float32 holds, got 1000"),
+        ({"lr": True}, "lr must be a positive number that float32 holds, got True"),
+        ({"lr": "x"}, "lr must be a positive number that float32 holds, got 'x'"),
+        ({"lr": None}, "lr must be a positive number"),
+        ({"lr": 1j}, "lr must be a positive number"),
+        ({"rounds": 1.5}, "rounds must be a whole number of at least 1, got 1.5"),
+        ({"batch_size": True}, "batch_size must be a whole number of at least 1, got True"),
+        ({"seed": "0"}, "seed must be a whole number of at least 0, got '0'"),
+        ({"participation": True}, r"in \(0, 1\], got True"),
+        ({"participation": "all"}, r"in \(0, 1\], got 'all'"),
         ({"participation": 0.0}, r"in \(0, 1\], got 0.0"),
         ({"participation": 1.5}, r"in \(0, 1\], got 1.5"),
         ({"participation": float("nan")}, r"in \(0, 1\]"),
         ({"weights": "sizes"}, "'size' or 'uniform', got 'sizes'"),
         ({"device": "gpu"}, "unknown device 'gpu': use 'cpu'"),
         ({"device": "meta"}, "unknown device 'meta'"),
+        ({"device": None}, "unknown device None: use 'cpu'"),
+        ({"device": 0}, "unknown device 0: use 'cpu'"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Schedule(**{"rounds": 1, **settings})
+        unchecked(Schedule)(**{"rounds": 1, **settings})
 
 
 def test_absent_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,9 +103,12 @@ def test_names_in_place_of_values_are_refused_with_advice() -> None:
         build_algorithm("fedprox", nu=1.0)
     with pytest.raises(ValueError, match="it has none"):
         build_algorithm("fedavg", mu=1.0)
-    for mu in (-1.0, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="finite mu of at least 0"):
-            build_algorithm("fedprox", mu=mu)
+
+
+@pytest.mark.parametrize("mu", [-1.0, float("inf"), float("nan"), 1e300, "x", None, True])
+def test_a_mu_that_pulls_nowhere_is_refused(mu) -> None:
+    with pytest.raises(ValueError, match="finite mu of at least 0"):
+        unchecked(fedprox)(mu)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +164,24 @@ def test_every_algorithm_and_policy_sees_the_same_participants() -> None:
 
     expected = who("fedavg", AGGREGATED)
     assert expected == who("fedprox", CLIENT_SPECIFIC) == who("local", AGGREGATED)
+
+
+def test_names_that_end_in_nul_take_part_as_they_are() -> None:
+    names = ["a", "a\x00", "a\x00\x00", ""]
+    for fraction in (0.5, 1.0):
+        for round_ in range(9):
+            chosen = participants(names, Schedule(9, participation=fraction), round_)
+            assert set(chosen) <= set(names)
+            assert len(set(chosen)) == 4 * fraction
+    both = [client("a", 4), client("a\x00", 4)]
+    run = federate(FEDAVG, CLIENT_SPECIFIC, bn_net(), both, Schedule(1))
+    assert {row.client for row in run if row.metric == "batch_loss"} == {"a", "a\x00"}
+
+
+def test_recorded_draws_stay() -> None:
+    drawn = [participants(NAMES, Schedule(9, participation=0.3), round_) for round_ in (1, 2, 3)]
+    assert drawn == [
+        ["client 0", "client 4", "client 9"],
+        ["client 0", "client 5", "client 7"],
+        ["client 1", "client 3", "client 4"],
+    ]

@@ -1,9 +1,25 @@
 """Small clients and nets whose results can be worked out or repeated by plain loops."""
 
+import inspect
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from empirical.data.client import Client, Split
+
+
+def unchecked(subject: Callable) -> Callable:
+    """A function or class of the package without the tests' type checker, which answers first."""
+    if not isinstance(subject, type):
+        return inspect.unwrap(subject)
+
+    def build(*values: object, **named: object) -> object:
+        made = object.__new__(subject)
+        inspect.unwrap(subject.__init__)(made, *values, **named)
+        return made
+
+    return build
 
 
 def client(name: str, train: int, test: int = 6, seed: int = 0, size: int = 4) -> Client:
