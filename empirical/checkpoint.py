@@ -2,23 +2,35 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeGuard
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from empirical.state import FederationState
+from empirical.checks import is_real, is_whole
+from empirical.state import STATUSES, FederationState
 from empirical.weights import Weights
 
 _FORMAT = "unifed-1"
 
 
 def save_checkpoint(path: str | os.PathLike[str], state: FederationState) -> None:
-    """Writes `state` aside and renames it to `path`, so that no half-written file is seen."""
+    """Writes `state` aside and renames it to `path`, so that no half-written file is seen.
+
+    Raises:
+        ValueError: a client is called "server".
+        OSError: the folder is missing or full, or `path` is there and no regular file; an older
+            checkpoint stays as it was.
+    """
+    if "server" in state.clients:
+        raise ValueError("'server' names the server's own weights: rename that client")
     owners = ["server", *sorted(state.clients)]
     models: dict[str, Weights] = {"server": state.server, **state.clients}
-    flat = {
-        f"{number}/{name}": tensor.detach().cpu().contiguous()
+    flat = {  # cloned: safetensors takes no two tensors of one memory
+        f"{number}/{name}": tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for number, owner in enumerate(owners)
         for name, tensor in models[owner].items()
     }
@@ -32,10 +44,18 @@ def save_checkpoint(path: str | os.PathLike[str], state: FederationState) -> Non
     target = Path(path)
     aside = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        save_file(flat, aside, {"format": _FORMAT, "about": json.dumps(about, sort_keys=True)})
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
+        if target.exists() and not target.is_file():
+            raise OSError("it is there and no regular file")
+        try:
+            save_file(flat, aside, {"format": _FORMAT, "about": json.dumps(about, sort_keys=True)})
+            aside.replace(target)
+        finally:
+            aside.unlink(missing_ok=True)
+    except (OSError, SafetensorError) as error:
+        raise OSError(
+            f"the checkpoint {target} cannot be written ({error}): give a file's name in a folder "
+            "that is there and has room"
+        ) from error
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> FederationState:
@@ -57,16 +77,34 @@ def load_checkpoint(path: str | os.PathLike[str]) -> FederationState:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
     if metadata.get("format") != _FORMAT:
         raise ValueError(f"{path} is no checkpoint of a federation (format {_FORMAT})")
-    about = json.loads(metadata["about"])
-    models: list[Weights] = [{} for _ in about["owners"]]
+    try:
+        return _state(json.loads(metadata["about"]), tensors)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is damaged: it says of itself what no checkpoint says ({error!r}); save it "
+            "again"
+        ) from error
+
+
+def _state(about: Mapping[str, object], tensors: Weights) -> FederationState:
+    """The state of a file, all of whose entries are to be what `save_checkpoint` writes."""
+    owners, p, notes = about["owners"], about["p"], about["notes"]
+    status, round_ = about["status"], about["round"]
+    if not (_texts(owners) and owners[:1] == ["server"] and len(set(owners)) == len(owners)):
+        raise ValueError(f"owners {owners!r}")
+    if not (isinstance(p, dict) and all(map(is_real, p.values()))):
+        raise ValueError(f"p {p!r}")
+    if not (_texts(notes) and status in STATUSES and is_whole(round_) and round_ >= 0):
+        raise ValueError(f"status {status!r}, round {round_!r}, notes {notes!r}")
+    models: dict[str, Weights] = {str(number): {} for number in range(len(owners))}
     for key, tensor in tensors.items():
-        number, name = key.split("/", 1)
-        models[int(number)][name] = tensor
+        number, _, name = key.partition("/")
+        models[number][name] = tensor
+    server, *clients = models.values()
     return FederationState(
-        status=about["status"],
-        round=about["round"],
-        server=models[0],
-        clients=dict(zip(about["owners"][1:], models[1:], strict=True)),
-        p=about["p"],
-        notes=tuple(about["notes"]),
+        status, round_, server, dict(zip(owners[1:], clients, strict=True)), p, tuple(notes)
     )
+
+
+def _texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)

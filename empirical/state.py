@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from empirical.registry import find
 from empirical.weights import Weights
 
+STATUSES = ("running", "complete", "diverged")
+
 
 @dataclass(frozen=True)
 class FederationState:
     """A run after a finished round; its tensors are never changed in place.
 
     Attributes:
-        status: "running", "complete" or "diverged".
+        status: one of `STATUSES`.
         round: rounds finished; of a diverged run, the round in which it diverged (the weights
             are those of the last finished round before that was measured or trained from).
         server: the server's whole model; its batch norm is the mean of the clients' that have

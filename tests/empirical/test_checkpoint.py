@@ -1,9 +1,13 @@
+import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from federations import toy_federation
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from empirical.algorithms import build_algorithm
 from empirical.bn_policy import CLIENT_SPECIFIC
@@ -77,7 +81,97 @@ def test_a_failed_write_leaves_the_old_file(
         raise OSError("No space left on device")
 
     monkeypatch.setattr("empirical.checkpoint.save_file", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"checkpoint .* cannot be written \(No space left"):
         save_checkpoint(path, state)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_is_an_os_error(state: FederationState, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("kept")
+    for path in (tmp_path / "missing" / "checkpoint", in_the_way / "checkpoint"):
+        with pytest.raises(OSError, match=r"checkpoint .* cannot be written .*has room"):
+            save_checkpoint(path, state)
+    assert list(tmp_path.iterdir()) == [in_the_way]
+    assert in_the_way.read_text() == "kept"
+
+
+def test_only_a_regular_file_is_replaced(state: FederationState, tmp_path: Path) -> None:
+    folder, pipe, device = tmp_path / "folder", tmp_path / "pipe", tmp_path / "device"
+    folder.mkdir()
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/null")
+    for path in (folder, pipe, device):
+        with pytest.raises(OSError, match="it is there and no regular file"):
+            save_checkpoint(path, state)
+    assert folder.is_dir() and pipe.is_fifo() and device.is_char_device()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_tensors_of_one_memory_are_saved_each(state: FederationState, tmp_path: Path) -> None:
+    whole = torch.arange(6.0).reshape(2, 3)
+    server = {"whole": whole, "again": whole, "row": whole[1], "turned": whole.T}
+    save_checkpoint(tmp_path / "c", replace(state, server=server))
+    back = load_checkpoint(tmp_path / "c").server
+    assert all(torch.equal(back[name], tensor) for name, tensor in server.items())
+
+
+def test_a_client_called_server_is_not_saved(state: FederationState, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="rename that client"):
+        save_checkpoint(tmp_path / "c", replace(state, clients={"server": {}}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"owners": ["server", "toy-0", "toy-0"]},
+        {"owners": ["toy-0", "server", "toy-1"]},
+        {"owners": ["server", "toy-0"]},
+        {"owners": ["server", "toy-0", 1]},
+        {"owners": ["server", "toy-0", []]},
+        {"owners": "server"},
+        {"owners": []},
+        {"owners": None},
+        {"status": "paused"},
+        {"status": []},
+        {"round": -1},
+        {"round": "1"},
+        {"p": [0.5, 0.5]},
+        {"p": {"toy-0": "half"}},
+        {"notes": "text"},
+        {"notes": [1]},
+    ],
+    ids=str,
+)
+def test_a_damaged_description_is_refused(state: FederationState, tmp_path: Path, change) -> None:
+    def about(said: dict) -> str:
+        return json.dumps({**said, **change})
+
+    with pytest.raises(ValueError, match="is damaged: it says of itself"):
+        load_checkpoint(rewritten(tmp_path, state, about=about))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", "{}", "[" * 100_000])
+def test_a_description_that_is_none_is_refused(
+    state: FederationState, tmp_path: Path, text: str
+) -> None:
+    with pytest.raises(ValueError, match="is damaged: it says of itself"):
+        load_checkpoint(rewritten(tmp_path, state, about=lambda _: text))
+
+
+@pytest.mark.parametrize("key", ["-1/w", "3/w", "00/w", "+0/w", " 0/w", "w", "/w", "x/w"])
+def test_a_tensor_of_nobody_is_refused(state: FederationState, tmp_path: Path, key: str) -> None:
+    with pytest.raises(ValueError, match="is damaged: it says of itself"):
+        load_checkpoint(rewritten(tmp_path, state, more={key: torch.ones(1)}))
+
+
+def rewritten(folder: Path, state: FederationState, about=json.dumps, more=None) -> Path:
+    """A checkpoint of which the description, or a tensor more, is another's work."""
+    path = folder / "checkpoint"
+    save_checkpoint(path, state)
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    said = about(json.loads(metadata["about"]))
+    save_file({**load_file(path), **(more or {})}, path, {**metadata, "about": said})
+    return path
