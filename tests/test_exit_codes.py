@@ -148,7 +148,6 @@ def test_a_diverged_training_is_a_finished_run_without_nan(results):
     assert "checkpoint.safetensors" in manifest["files"] and set(told) == {0.0}
 
 
-@pytest.mark.filterwarnings("ignore:seeds .* are on one side only")
 @pytest.mark.parametrize(
     ("seeds", "runs"),
     [

@@ -171,6 +171,8 @@ def training(found: dict[str, PairedDifference]) -> Iterator[Claim]:
     verdicts = verdicts_holm(found, directions)  # type: ignore[arg-type]
     for name, difference in found.items():
         quantity, when = name.split(", ")
+        alone = len(difference.unpaired)
+        left_out = f", {alone} seed{'s' * (alone > 1)} without a pair left out" if alone else ""
         lower = "lower" if directions[name] == "less" else "higher"
         interval = None
         if difference.lower is not None and difference.upper is not None:
@@ -180,7 +182,7 @@ def training(found: dict[str, PairedDifference]) -> Iterator[Claim]:
             f"Client-specific BN gives a {lower} {quantity} than aggregated BN ({when})",
             "UniFed, Section III; FedBN, Fig. 3",
             f"{number(difference.mean)} over {difference.n} seeds, "
-            f"Holm-adjusted p = {number(verdicts[name][1], 2)}",
+            f"Holm-adjusted p = {number(verdicts[name][1], 2)}{left_out}",
             interval,
             verdicts[name][0],
             TRAINING,

@@ -1,9 +1,11 @@
 """The tables of the training against values worked out by hand."""
 
+import warnings
+
 import pytest
 from synthetic import Records, student, training
 
-from figures.convergence import summarise
+from figures.convergence import judge, summarise
 from figures.convergence.frame import of
 
 # A client's loss is the number given, the other's half of it: their mean is three quarters.
@@ -78,8 +80,7 @@ def test_paired_curves_are_differences_per_round():
     records = both(
         {0: [4.0, 2.0], 1: [4.0, 3.0], 2: [4.0, 9.0]}, {1: [4.0, 2.5], 0: [4.0, 1.0], 7: [4.0, 0.0]}
     )
-    with pytest.warns(UserWarning, match="on one side only"):
-        table = made(records).paired
+    table = made(records).paired
     rows = of(table, split="train", metric="loss").sort("round")
     assert rows["mean"].to_list() == pytest.approx([0.0, -0.75 * MEAN])
     assert rows["n"].to_list() == [2, 2]
@@ -88,7 +89,8 @@ def test_paired_curves_are_differences_per_round():
 def test_a_diverged_seed_is_named_and_left_out_of_means():
     records = both({0: [4.0, 2.0, 1.0], 1: [4.0, 3.0, 1.0]}, {0: [4.0, 1.0, 0.5]})
     training(records, "client_specific", 1, [4.0, 50.0], status="diverged")
-    with pytest.warns(UserWarning, match="seeds \\[1\\] are on one side"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the claims say it, not a line on standard error
         summary = made(records)
     assert summary.diverged == ["client-specific BN, seed 1"]
     assert one(
@@ -96,6 +98,19 @@ def test_a_diverged_seed_is_named_and_left_out_of_means():
     )["mean"] == pytest.approx(1.0 * MEAN)
     assert summary.differences["train loss, last round"].n == 1
     assert summary.paired["n"].max() == 1
+    claims = [claim for claim in judge(summary) if claim.id.startswith("cnn.")]
+    assert len(claims) == 4
+    assert all(c.measured.endswith(", 1 seed without a pair left out") for c in claims)
+
+
+def test_claims_count_the_seeds_without_a_pair_and_say_nothing_where_all_are_paired():
+    paired = {seed: [4.0, 2.0 + 0.1 * seed] for seed in range(3)}
+    more = {**paired, 7: [4.0, 1.0], 8: [4.0, 1.0]}
+    for one, other, said in ((paired, paired, False), (more, paired, True), (paired, more, True)):
+        claims = [c for c in judge(made(both(one, other))) if c.id.startswith("cnn.")]
+        assert claims and all("over 3 seeds" in str(c.measured) for c in claims)
+        ends = {str(c.measured).endswith(", 2 seeds without a pair left out") for c in claims}
+        assert ends == {said}
 
 
 def test_no_seed_in_common_leaves_nothing_to_pair():
