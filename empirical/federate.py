@@ -2,8 +2,7 @@
 
 import copy
 import math
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -12,7 +11,8 @@ from torch import nn
 from empirical.algorithm import Algorithm, Local, Memory, Server
 from empirical.batches import batch_sizes
 from empirical.bn_policy import BNPolicy
-from empirical.data.client import Client
+from empirical.checks import warn
+from empirical.data.client import Client, as_clients
 from empirical.evaluate import Measurement, measure
 from empirical.local_training import train
 from empirical.schedule import Schedule, available, participants
@@ -35,7 +35,7 @@ def federate(
     algorithm: Algorithm,
     bn_policy: BNPolicy,
     model: nn.Module,
-    clients: Sequence[Client],
+    clients: Iterable[Client],
     schedule: Schedule,
 ) -> "Run":
     """Trains a federation and measures it, round by round.
@@ -58,7 +58,7 @@ def federate(
         weights at any time. Input is checked before the first of them.
 
     Raises:
-        TypeError: an algorithm or policy that is not a value of its class.
+        TypeError: an argument that is not a value of its class.
         ValueError: clients or a model that cannot be trained (see `prepare` and `label`).
 
     Warns:
@@ -67,15 +67,14 @@ def federate(
     for value, kind, how in (
         (algorithm, Algorithm, "build_algorithm(name)"),
         (bn_policy, BNPolicy, "BN_POLICIES[name]"),
+        (model, nn.Module, "build_model(name, seed)"),
+        (schedule, Schedule, "Schedule(rounds=10)"),
     ):
         if not isinstance(value, kind):
             raise TypeError(f"{value!r} is no {kind.__name__}: use {how}")
     if not {Role.AFFINE, Role.STATISTIC} & set(label(model).values()):
-        warnings.warn(
-            "the model has no batch-norm layer: all batch-norm policies give the same result",
-            stacklevel=2,
-        )
-    return Run(algorithm, bn_policy, model, clients, schedule)
+        warn("the model has no batch-norm layer: all batch-norm policies give the same result")
+    return Run(algorithm, bn_policy, model, as_clients(clients), schedule)
 
 
 class Run(Iterator[Measurement]):
@@ -93,12 +92,13 @@ class Run(Iterator[Measurement]):
 
     state: FederationState
 
+    @torch.inference_mode(False)
     def __init__(
         self,
         algorithm: Algorithm,
         bn_policy: BNPolicy,
         model: nn.Module,
-        clients: Sequence[Client],
+        clients: Iterable[Client],
         schedule: Schedule,
     ) -> None:
         """Checks everything and prepares the data; trains nothing yet."""
@@ -133,7 +133,8 @@ class Run(Iterator[Measurement]):
     def _rounds(self) -> Iterator[Measurement]:
         last = self._schedule.rounds
         for round_ in range(last + 1):
-            with repeatable(self._schedule.device):
+            # Whatever the caller's own mode, such as `torch.no_grad()`, is when it asks for more.
+            with torch.inference_mode(False), repeatable(self._schedule.device):
                 state, rows = self._train(round_) if round_ else (self.state, [])
                 if round_ in (0, last) or round_ % self._schedule.measure_every == 0:
                     rows += measure(self._net, self._sites, state, self._division, round_)

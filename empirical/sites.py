@@ -1,14 +1,14 @@
 """Clients made ready for a network: checked, sorted by name, tensors converted once."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from empirical.data.client import Client, Split
+from empirical.data.client import Client, Split, as_clients
 from empirical.weights import has_batch_norm
 
 
@@ -33,15 +33,17 @@ class Site:
 
 
 def prepare(
-    clients: Sequence[Client], net: nn.Module, device: torch.device, batch_size: int
+    clients: Iterable[Client], net: nn.Module, device: torch.device, batch_size: int
 ) -> list[Site]:
     """The clients in the order of their names, converted once for `net`.
 
     Raises:
+        TypeError: no collection of `Client`.
         ValueError: no client, a name twice or reserved, images that differ in shape or do not
-            fit the network, a label beyond its outputs, or one training image (or batches of
-            one) under batch norm.
+            fit the network, a label beyond its outputs, outputs that no parameter can change,
+            or one training image (or batches of one) under batch norm.
     """
+    clients = as_clients(clients)
     if not clients:
         raise ValueError("a federation needs at least one client")
     names = [client.name for client in clients]
@@ -100,17 +102,27 @@ def _check_shapes(sites: list[Site]) -> None:
             )
 
 
-@torch.inference_mode()
 def _check_outputs(sites: list[Site], net: nn.Module, classes: int) -> None:
     example = sites[0].train.inputs[:1]
     try:
         outputs = net.eval()(example)
-    except (RuntimeError, ValueError) as error:
+    except Exception as error:
         raise ValueError(
             f"the model cannot take images of shape {tuple(example.shape[1:])}: {error}"
         ) from error
+    if not (isinstance(outputs, Tensor) and outputs.is_floating_point()):
+        kind = outputs.dtype if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise ValueError(
+            f"the model answers with {kind}, not with a tensor of real numbers: let its forward "
+            "return the logits alone"
+        )
     if outputs.ndim != 2 or outputs.shape[1] < classes:
         raise ValueError(
             f"the model answers {tuple(outputs.shape)} to one image; the clients' {classes} "
             f"classes need (1, {classes})"
+        )
+    if not outputs.requires_grad:
+        raise ValueError(
+            "the model's answer depends on no parameter that can be trained: set requires_grad "
+            "on its parameters, and let its forward compute with gradients"
         )

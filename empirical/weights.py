@@ -47,12 +47,23 @@ def label(model: nn.Module) -> dict[str, Role]:
 
     Raises:
         ValueError: a buffer without a role, a batch-norm layer without running statistics, a
-            parameter without a shape yet, or a tensor tied across two roles.
+            parameter without a shape yet, a tensor tied across two roles, a running statistic
+            or counter of two layers, or what is averaged but holds no real numbers.
     """
     roles: dict[str, Role] = {}
     first: dict[int, str] = {}
     for name, tensor, role in _owned(model):
         known = first.setdefault(id(tensor), name)
+        if role not in (Role.COUNTER, Role.CONSTANT) and not tensor.is_floating_point():
+            raise ValueError(
+                f"'{name}' is {tensor.dtype} but a {role.value}, and only real numbers are "
+                "averaged: make it floating-point, or a buffer declared a counter or a constant"
+            )
+        if known != name and role in (Role.STATISTIC, Role.COUNTER):
+            raise ValueError(
+                f"'{known}' and '{name}' are one buffer, into which two layers count: give each "
+                "layer its own"
+            )
         if roles.setdefault(known, role) is not role:
             raise ValueError(
                 f"'{known}' and '{name}' are one tensor but a {roles[known].value} in the one "
@@ -131,7 +142,8 @@ def load(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Writes `weights` into the tensors of `model` in place; the others stay.
 
     Raises:
-        ValueError: the model has no tensor of a name, or one of another shape.
+        ValueError: the model has no tensor of a name, or one of another shape or kind of number;
+            then nothing was written.
     """
     live = tensors(model)
     for name, value in weights.items():
@@ -141,6 +153,12 @@ def load(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
                 f"'{name}' of shape {tuple(value.shape)} does not fit: in this model it {has}; "
                 "build the model that the weights came from"
             )
+        if not torch.can_cast(value.dtype, live[name].dtype):
+            raise ValueError(
+                f"'{name}' of {value.dtype} does not fit: in this model it is {live[name].dtype}, "
+                "which would lose a part of each number"
+            )
+    for name, value in weights.items():
         live[name].copy_(value)
 
 

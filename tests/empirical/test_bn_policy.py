@@ -46,7 +46,7 @@ def test_what_is_shared_and_what_stays(policy, learned, statistics, private) -> 
     assert sorted(everything) == sorted(roles)
 
 
-@pytest.mark.parametrize("policy", BN_POLICIES.values(), ids=str)
+@pytest.mark.parametrize("policy", BN_POLICIES.values(), ids=lambda policy: policy.name)
 def test_personal_roles_stay_and_are_not_mirrored(policy: BNPolicy) -> None:
     roles = label(bn_net())
     division = policy.divide(roles, frozenset(Role))

@@ -118,6 +118,25 @@ def test_taken_weights_are_a_copy_and_load_puts_them_back() -> None:
         load(model, {"nought": torch.zeros(1)})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("nought", torch.zeros(1), "does not exist"),
+        ("7.bias", torch.zeros(3), "has the shape"),
+        ("7.bias", torch.zeros(2, dtype=torch.complex128), "in this model it is torch.float64"),
+        ("5.num_batches_tracked", torch.tensor(1.5), "in this model it is torch.int64"),
+    ],
+)
+def test_a_refused_load_writes_nothing(name: str, value: torch.Tensor, message: str) -> None:
+    model = bn_net()
+    kept = take(tensors(model), label(model))
+    with pytest.raises(ValueError, match=message):
+        load(model, {"0.weight": kept["0.weight"] + 1, name: value})
+    assert all(torch.equal(kept[name], tensor) for name, tensor in tensors(model).items())
+    load(model, {"0.weight": kept["0.weight"].float(), "5.num_batches_tracked": torch.tensor(7)})
+    assert tensors(model)["5.num_batches_tracked"] == 7
+
+
 def test_each_variance_knows_its_mean() -> None:
     assert variance_partners(residual_net()) == {
         "body.1.running_var": "body.1.running_mean",
