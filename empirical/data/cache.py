@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import uuid
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,14 +11,18 @@ import platformdirs
 import safetensors.torch
 from safetensors import SafetensorError
 
+from empirical.checks import warn
 from empirical.data.client import Client, Split, fingerprint
 
 
 def folder() -> Path:
-    """Where built federations lie: $UNIFED_CACHE, else the user's cache folder."""
+    """Where built federations lie: $UNIFED_CACHE, else the user's cache folder.
+
+    A "~" at its start is left to `read` and `write`, for which no home is like no folder.
+    """
     chosen = os.environ.get("UNIFED_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
+        return Path(chosen)
     return Path(platformdirs.user_cache_dir("unifed", appauthor=False))
 
 
@@ -33,14 +36,18 @@ def read(file: Path, expected: Mapping[str, object] | None = None) -> list[Clien
     """The clients in `file`, or None when they are to be built.
 
     A file whose content is not what was written, or whose fingerprint is not `expected`, is set
-    aside under another name, never deleted, with a warning.
+    aside under another name, never deleted, with a warning; so is a folder in its place.
     """
     try:
+        file = file.expanduser()
         content = file.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, RuntimeError):  # RuntimeError: no such home, as `write` will say
+        return None
+    except IsADirectoryError:
+        _set_aside(file, "it is a folder")
         return None
     except OSError as error:
-        warnings.warn(f"cannot read the cached federation {file} ({error})", stacklevel=3)
+        warn(f"cannot read the cached federation {file} ({error})")
         return None
     try:
         return _parsed(content, expected)
@@ -65,8 +72,9 @@ def write(file: Path, clients: list[Client]) -> None:
         "clients": json.dumps({client.name: client.train.classes for client in clients}),
         "fingerprint": json.dumps(fingerprint(clients)),
     }
-    aside = file.with_name(f".{file.name}.{uuid.uuid4().hex}.partial")
     try:
+        file = file.expanduser()
+        aside = file.with_name(f".{file.name}.{uuid.uuid4().hex}.partial")
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with aside.open("xb") as stream:
@@ -76,11 +84,10 @@ def write(file: Path, clients: list[Client]) -> None:
             os.replace(aside, file)
         finally:
             aside.unlink(missing_ok=True)
-    except OSError as error:
-        warnings.warn(
+    except (OSError, RuntimeError) as error:  # RuntimeError: no such home
+        warn(
             f"cannot cache the federation in {file.parent} ({error}); it stays in memory and is "
-            "built again next time; set UNIFED_CACHE to a folder that can be written",
-            stacklevel=3,
+            "built again next time; set UNIFED_CACHE to a folder that can be written"
         )
 
 
@@ -113,14 +120,12 @@ def _set_aside(file: Path, cause: str) -> None:
     except FileNotFoundError:  # another process was faster
         return
     except OSError as error:
-        warnings.warn(
+        warn(
             f"the cached federation {file} is damaged ({cause}) and cannot be set aside "
-            f"({error}); it is built again",
-            stacklevel=4,
+            f"({error}); it is built again"
         )
         return
-    warnings.warn(
+    warn(
         f"the cached federation {file} was damaged ({cause}); it was set aside as {aside.name} "
-        "and is built again",
-        stacklevel=4,
+        "and is built again"
     )

@@ -1,10 +1,10 @@
 """Pinned SHA-256 of the federation `digits`, per set of package versions (digits.json)."""
 
 import json
-import warnings
 from functools import lru_cache
 from importlib import resources
 
+from empirical.checks import warn
 from empirical.data.client import Client, fingerprint
 
 Prints = dict[str, dict[str, str]]
@@ -48,9 +48,8 @@ def check(clients: list[Client], versions: dict[str, str]) -> None:
         )
     if known is None and all(found != entry["sha256"] for entry in pinned()):
         new = json.dumps({"sha256": found, "versions": [versions]}, sort_keys=True)
-        warnings.warn(
+        warn(
             "the federation 'digits' was built with package versions that give new pixels; "
             "counts, labels and leaks are checked and in order, but results may differ slightly "
-            f"from those of other versions: {new}",
-            stacklevel=2,
+            f"from those of other versions: {new}"
         )

@@ -1,6 +1,8 @@
+import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -91,6 +93,58 @@ def test_a_folder_that_cannot_be_written_costs_a_warning_only(toys, tmp_path, mo
     with pytest.warns(UserWarning, match=r"cannot cache .*set UNIFED_CACHE"):
         cache.write(cache.path("toys", {}), toys)
     assert blocked.read_text() == "in the way"
+
+
+def test_a_home_that_is_not_there_costs_a_warning_only(toys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNIFED_CACHE", "~no-such-user/cache")
+    built = quick_build(monkeypatch, toys)
+    pin(monkeypatch, {"sha256": fingerprint(toys), "versions": [sources.versions()]})
+    for count in (1, 2):
+        with pytest.warns(UserWarning, match=r"cannot cache .*set UNIFED_CACHE") as caught:
+            assert fingerprint(load_federation("digits")) == fingerprint(toys)
+        assert len(caught) == 1 and len(built) == count
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_home_is_found(toys, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("UNIFED_CACHE", "~/cache")
+    file = cache.path("toys", {})
+    cache.write(file, toys)
+    assert [entry.name for entry in (tmp_path / "cache").iterdir()] == [file.name]
+    assert cache.read(file, fingerprint(toys)) is not None
+
+
+def test_a_folder_in_place_of_the_file_is_set_aside_once(toys, monkeypatch):
+    built = quick_build(monkeypatch, toys)
+    pin(monkeypatch, {"sha256": fingerprint(toys), "versions": [sources.versions()]})
+    file = cache.path(digits.NAME, {"recipe": str(digits.RECIPE), **sources.versions()})
+    file.mkdir(parents=True)
+    (file / "kept").write_text("kept")
+    with pytest.warns(UserWarning, match=r"damaged \(it is a folder\).*set aside as") as caught:
+        load_federation("digits")
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_federation("digits")
+    (aside,) = (entry for entry in file.parent.iterdir() if entry.is_dir())
+    assert len(built) == 1 and (aside / "kept").read_text() == "kept"
+
+
+def test_a_warning_shows_the_users_own_line(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from empirical import load_federation\n\nclients = load_federation('digits')\n"
+    )
+    blocked = tmp_path / "blocked"
+    blocked.write_text("in the way")
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "UNIFED_CACHE": str(blocked / "cache"), "PYTHONPATH": root}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    shown = [line for line in done.stderr.splitlines() if "Warning: cannot" in line]
+    assert shown and all(line.startswith(f"{script}:3: UserWarning: ") for line in shown)
 
 
 def test_a_failed_write_leaves_nothing_behind(toys, monkeypatch):
