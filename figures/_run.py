@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -52,7 +53,8 @@ class Run:
 
     def close(self) -> None:
         """Lets go of the records file."""
-        self._file.close()
+        with suppress(OSError):  # what fails to be flushed here was said before, or is not wanted
+            self._file.close()
 
     def finish(self) -> None:
         """Writes the manifest last and makes everything in the folder durable."""

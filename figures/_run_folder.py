@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,14 +52,14 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def checked_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a run.
+    """The manifest of a run, whose further files are there in their sizes.
 
     Raises:
-        Damage: it is missing, unreadable, of another version or of another run.
+        Damage: it is missing, unreadable, of another version or of another run, or a file is gone.
     """
     try:
         manifest = json.loads(_content(folder, MANIFEST))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Damage(f"{MANIFEST} is not readable JSON: {error}") from error
     if not isinstance(manifest, dict):
         raise Damage(f"{MANIFEST} is not a JSON object")
@@ -68,14 +68,19 @@ def checked_manifest(folder: Path) -> dict[str, Any]:
         raise Damage(
             f"{MANIFEST} has records version {version!r}, this program reads {RECORDS_VERSION}"
         )
-    config = manifest.get("config")
-    # json.loads lets NaN pass, which config_hash refuses.
-    with suppress(ValueError):
-        if isinstance(config, dict) and config_hash(config) == folder.name:
-            if manifest.get("status") in STATUS and isinstance(manifest.get("files"), dict):
-                return manifest
-            raise Damage(f"{MANIFEST} lacks a valid status or its list of files")
-    raise Damage(f"{MANIFEST} describes another run")
+    if not _names(manifest.get("config"), folder.name):
+        raise Damage(f"{MANIFEST} describes another run")
+    if manifest.get("status") not in STATUS or not _lists_files(manifest.get("files")):
+        raise Damage(f"{MANIFEST} lacks a valid status or its list of files")
+    for key, fits in _SHAPES.items():
+        if key in manifest and not fits(manifest[key]):
+            raise Damage(f"{MANIFEST} has {key} that are not what was written")
+    for name, about in manifest["files"].items():
+        size = _size(folder, name)
+        if size != about["bytes"]:
+            found = "is missing" if size is None else f"has {size} bytes, not {about['bytes']}"
+            raise Damage(f"{name} {found}")
+    return manifest
 
 
 def checked_rows(folder: Path) -> list[dict[str, Any]]:
@@ -94,7 +99,7 @@ def checked_rows(folder: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             rows.append(decode(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Damage(f"line {number} of {RECORDS} is no record: {error}") from error
     if len(rows) != manifest.get("rows"):
         raise Damage(f"{RECORDS} has {len(rows)} rows, the manifest says {manifest.get('rows')}")
@@ -137,6 +142,41 @@ def remove_if_stale(partial: Path) -> None:
 
 def _last_change(folder: Path) -> float:
     return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+
+
+def _names(config: object, name: str) -> bool:
+    # json.loads lets NaN pass, which config_hash refuses.
+    with suppress(ValueError, RecursionError):
+        return isinstance(config, dict) and config_hash(config) == name
+    return False
+
+
+def _lists_files(files: object) -> bool:
+    return isinstance(files, dict) and all(
+        isinstance(about, dict)
+        and type(about.get("bytes")) is int
+        and isinstance(about.get("sha256"), str)
+        for about in files.values()
+    )
+
+
+def _maps_to(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(type(v) is kind for v in value.values())
+
+
+_SHAPES: dict[str, Callable[[Any], bool]] = {
+    "notes": lambda value: isinstance(value, list) and all(isinstance(n, str) for n in value),
+    "versions": _maps_to(str),
+    "threads": _maps_to(int),
+}
+"""What a reader of the results relies on beside the config."""
+
+
+def _size(folder: Path, name: str) -> int | None:
+    absent = (FileNotFoundError, NotADirectoryError, ValueError)  # ValueError: no name of a file
+    with explained("read", folder / name), suppress(*absent):
+        return (folder / name).stat().st_size
+    return None
 
 
 def _content(folder: Path, name: str) -> bytes:

@@ -56,7 +56,18 @@ class RunStore:
     """
 
     def __init__(self, root: str | Path):
-        self.root = writable_folder(Path(root).expanduser().absolute())
+        self.root = Path(root).expanduser().absolute()
+        # First: what killed writers left may be what fills the disk.
+        if os.path.isdir(self.root):
+            self.sweep()
+        writable_folder(self.root)
+
+    def sweep(self) -> None:
+        """Removes the unfinished runs of writers that were killed.
+
+        Raises:
+            OutputError: the folder cannot be looked at.
+        """
         with self._guarded("look at", self.root):
             for partial in self.root.glob(".partial-*"):
                 rules.remove_if_stale(partial)
@@ -179,7 +190,7 @@ class RunStore:
 
     def _publish(self, partial: Path, target: Path, *, fresh: bool) -> None:
         with self._guarded("write a run to", target):
-            if target.exists() and not _makes_way(target, partial, fresh=fresh):
+            if os.path.lexists(target) and not _makes_way(target, partial, fresh=fresh):
                 return
             try:
                 os.rename(partial, target)
@@ -200,7 +211,7 @@ def _makes_way(target: Path, partial: Path, *, fresh: bool) -> bool:
     if not fresh:
         return False
     if rules.same_content(target, partial):
-        shutil.rmtree(target)
+        target.unlink() if target.is_symlink() else shutil.rmtree(target)
         return True
     place = rules.move(target, target.parent / "replaced")
     warnings.warn(
