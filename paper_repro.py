@@ -8,13 +8,16 @@ import functools
 import hashlib
 import json
 import os
-import re
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import traceback
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import tyro
 from rich.console import Console
@@ -36,12 +39,42 @@ MARK = {
     **dict.fromkeys(("consistent", "inconclusive"), "bold yellow"),
     **dict.fromkeys(("violated", "contradicted"), "bold red"),
 }
-console = Console()
-errors = Console(stderr=True)
 
 
 class Refused(ValueError):
-    """Input that cannot be used: one sentence, exit code 2."""
+    """Input or output that cannot be used: one sentence, exit code 2."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: the same as Ctrl-C, with an exit code of its own."""
+
+
+class Terminal(Console):
+    """A console whose reader may leave, and whose disk may be full."""
+
+    def on_broken_pipe(self) -> None:
+        """End as programs do whose reader has left (`| head`), but let worker processes end."""
+        discard(self.file)
+        raise SystemExit(141)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print.
+
+        Raises:
+            Refused: it cannot be written.
+        """
+        try:
+            super().print(*objects, **options)
+        except OSError as error:
+            discard(self.file)
+            self.quiet = True  # empties rich's buffer, which would be tried again
+            super().print()
+            self.quiet = False
+            raise unprintable(error) from None
+
+
+console = Terminal()
+errors = Terminal(stderr=True)
 
 
 def _flag(text: str) -> Any:
@@ -158,8 +191,26 @@ def points(name: str, data: str | None, dimension: int | None) -> Any:
     return (x if dimension is None else principal(x, dimension)), labels
 
 
-def execute(task: Task, report: Callable[[float], None]) -> str:
+@dataclass(frozen=True)
+class Unwritten:
+    """What a worker returns where the disk refuses: that is no failure of the run."""
+
+    why: str
+
+
+def execute(task: Task, report: Callable[[float], None]) -> str | Unwritten:
     """Compute one run in a worker process and put its records on disk; return its hash."""
+    from figures.records import OutputError
+
+    try:
+        with plain_warnings():
+            return computed(task, report)
+    except OutputError as error:
+        return Unwritten(str(error))
+
+
+def computed(task: Task, report: Callable[[float], None]) -> str:
+    """Compute one run and put its records on disk; return its hash."""
     from figures.records import RunStore
 
     config = task.config
@@ -201,7 +252,6 @@ def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
     """Train a federation."""
     import empirical
-    from empirical.checkpoint import save_checkpoint
 
     schedule = empirical.Schedule(**config["schedule"])
     training = empirical.federate(
@@ -215,10 +265,24 @@ def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
         run.add([asdict(measurement)])
         report(measurement.round / schedule.rounds)
     state = training.state
-    save_checkpoint(run.folder / "checkpoint.safetensors", state)
+    save(run.folder / "checkpoint.safetensors", state)
     run.manifest.update(p=dict(state.p), notes=list(state.notes))
     if state.status == "diverged":
         run.manifest.update(status="diverged", diverged_in_round=state.round)
+
+
+def save(path: Path, state: Any) -> None:
+    """Save a checkpoint; a disk that refuses is said as for any other file."""
+    from safetensors import SafetensorError
+
+    from empirical.checkpoint import save_checkpoint
+    from figures._files import explained
+
+    with explained("write", path):
+        try:
+            save_checkpoint(path, state)
+        except SafetensorError as error:  # it hides the system's error in its text
+            raise OSError(str(error)) from error
 
 
 def usable_cores() -> int:
@@ -253,9 +317,11 @@ def checked(options: Options) -> Options:
             raise Refused(f"--{flag} must be at least 1, not {value}.")
     if options.redraw and options.fresh:
         raise Refused("--redraw computes nothing and --fresh computes again: give one of them.")
-    options = replace(
-        options, workers=options.workers or usable_cores(), out=options.out.expanduser()
-    )
+    try:
+        out = options.out.expanduser()
+    except RuntimeError as error:
+        raise Refused(f"--out {options.out}: {error}") from None
+    options = replace(options, workers=options.workers or usable_cores(), out=out)
     return options if options.redraw else replace(options, device=chosen_device(options.device))
 
 
@@ -301,17 +367,26 @@ def bars() -> Progress:
 
 
 def compute(tasks: Sequence[Task], workers: int) -> None:
-    """Run the tasks over processes, with bars and an estimate of the time left."""
+    """Run the tasks over processes, with bars and an estimate of the time left.
+
+    Raises:
+        TaskError: a task failed.
+        OutputError: a task's records cannot be written.
+    """
     from empirical.executor import Result, run_tasks
+    from figures.records import OutputError
 
     queue = {task.label: task for task in sorted(tasks, key=lambda task: -task.seconds)}
     total, began, said = sum(task.seconds for task in tasks), time.monotonic(), 0
     done = dict.fromkeys(queue, 0.0)
-    with bars() as progress:
+    events = cast(Generator[Any], run_tasks(execute, queue, workers=workers))
+    with bars() as progress, closing(events):
         whole = progress.add_task("everything", total=total, note="")
         shown: dict[str, Any] = {}
-        for event in run_tasks(execute, queue, workers=workers):
+        for event in events:
             finished = isinstance(event, Result)
+            if finished and isinstance(event.value, Unwritten):
+                raise OutputError(event.value.why)
             done[event.task] = 1.0 if finished else min(1.0, event.fraction)
             work = sum(queue[label].seconds * part for label, part in done.items())
             left = (time.monotonic() - began) * (total - work) / work if work else float("inf")
@@ -336,15 +411,18 @@ def clock(seconds: float) -> str:
 
 def run_section(name: str, options: Options) -> bool:
     """Compute, judge and draw a section; say whether every statement proven true held."""
-    from figures._files import writable_folder, write_atomically
+    from figures._files import writable_folder
+    from figures.index import read_index, write_index
     from figures.records import RunStore, config_hash
 
     section, index = SECTIONS[name], options.out / name / "runs.json"
+    todo: list[Task] = []
     if options.redraw:
-        shown, store = read_index(index), RunStore(options.out / "runs")
+        shown, store = read_index(index, name), RunStore(options.out / "runs")
     else:
         fingerprint, tasks = loaded(options), []
-        store = RunStore(writable_folder(options.out / name).parent / "runs")
+        store = RunStore(options.out / "runs")
+        writable_folder(options.out / name)
         place, data = str(store.root), None if options.data is None else str(options.data)
         for label, config, seconds in section.plan(options, fingerprint):
             full = {**config, "version": __version__}
@@ -354,9 +432,12 @@ def run_section(name: str, options: Options) -> bool:
         todo = [task for task, wanted in zip(tasks, missing, strict=True) if wanted]
         announce(name, options, len(tasks), todo)
         if todo:
-            compute(todo, options.workers or 1)
-        shown = {"section": name, "options": settings(options), "runs": hashes}
-        write_atomically(index, json.dumps(shown, indent=2) + "\n")
+            try:
+                compute(todo, options.workers or 1)
+            finally:
+                with suppress(OSError, ValueError):
+                    store.sweep()  # what ended workers had begun
+        shown = write_index(index, name, vars(options), hashes)
     rows = store.read(shown["runs"])
     manifests = {run: store.manifest(run) for run in shown["runs"]}
     if not options.redraw:
@@ -395,34 +476,6 @@ def announce(name: str, options: Options, runs: int, todo: Sequence[Task]) -> No
     )
 
 
-def settings(options: Options) -> dict[str, Any]:
-    """Give the part of the options that a reader of the results needs."""
-    names = ("section", "preset", "federation", "seeds", "device", "theory_only")
-    return {name: getattr(options, name) for name in names}
-
-
-def read_index(path: Path) -> dict[str, Any]:
-    """Read which runs a section showed last.
-
-    Raises:
-        Refused: the section was not computed here, or the file is damaged.
-    """
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-        shown = {key: index[key] for key in ("section", "options", "runs")}
-        runs, named = shown["runs"], set(settings(Options())) <= set(shown["options"])
-        if not (named and all(re.fullmatch("[0-9a-f]{16}", run) for run in runs)):
-            raise ValueError("it is not what was written")
-        if not 0 < len(runs) == len(set(runs)):
-            raise ValueError("it names no runs, or one twice")
-        return shown
-    except FileNotFoundError:
-        text = f"There is nothing to redraw in {path.parent}: run without --redraw."
-        raise Refused(text) from None
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise Refused(f"{path} cannot be read ({error}): run without --redraw.") from None
-
-
 def report_on(product: Any) -> None:
     """Print the verdicts and where the figures are."""
     table = Table("claim", "measured", "verdict", box=None, pad_edge=False, header_style="dim")
@@ -452,45 +505,148 @@ def show_list() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    0: done; 1: a statement that is proven true came out violated; 2: bad input; 3: a run failed;
-    130: interrupted.
+    0: done; 1: a statement that is proven true came out violated; 2: bad input, or a place that
+    cannot be written or read; 3: a run or the program failed; 130: interrupted; 143: terminated;
+    141: the reader of the output has left.
     """
-    options = tyro.cli(Options, args=arguments, description=Options.__doc__)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    options = Options()
+    try:
+        with plain_warnings(), sigterm_interrupts():
+            options = parsed(arguments)
+            return delivered(command(options))
+    except SystemExit as stop:
+        raise SystemExit(delivered(stop.code)) from None
+    except KeyboardInterrupt as stop:
+        with suppress(Refused):
+            console.print("Stopped. Finished runs are kept: the same command goes on from there.")
+        return 143 if isinstance(stop, Terminated) else 130
+    except Exception as error:
+        try:
+            return explain(error, options)
+        except Exception as crash:
+            complain("".join(traceback.format_exception(crash)).rstrip())
+            return 3
+
+
+def parsed(arguments: Sequence[str] | None) -> Options:
+    """Read the command line; the parser prints its help itself."""
+    try:
+        return tyro.cli(Options, args=arguments, description=Options.__doc__)
+    except BrokenPipeError:
+        discard(sys.stdout)
+        raise SystemExit(141) from None
+    except OSError as error:
+        discard(sys.stdout)
+        raise unprintable(error) from None
+
+
+def command(options: Options) -> int:
+    """Do what the options say; return 0, or 1 where a statement proven true is violated."""
     if options.list:
         show_list()
         return 0
-    try:
-        options = checked(options)
-        names = list(SECTIONS) if options.section == "all" else [options.section]
-        return 0 if all([run_section(name, options) for name in names]) else 1
-    except KeyboardInterrupt:
-        console.print("Stopped. Finished runs are kept: the same command goes on from there.")
-        return 130
-    except Exception as error:
-        return explain(error, options)
+    options = checked(options)
+    names = list(SECTIONS) if options.section == "all" else [options.section]
+    return 0 if all([run_section(name, options) for name in names]) else 1
 
 
 def explain(error: Exception, options: Options) -> int:
     """Turn an expected error into one sentence and its exit code (2 or 3); raise any other."""
     from empirical.executor import TaskError
-    from figures._files import write_atomically
+    from figures.index import BadIndex
     from figures.records import DamagedRun, MissingRun, OutputError
 
-    if isinstance(error, Refused | DamagedRun | MissingRun | OutputError):
+    if isinstance(error, Refused | BadIndex | DamagedRun | MissingRun | OutputError):
         complain(str(error))
         return 2
     if isinstance(error, TaskError):
-        trace = options.out / "traceback.txt"
-        write_atomically(trace, f"{error}\n\n{error.details}")
-        text = f"{error}. Its traceback is in {trace}; finished runs are kept."
-        complain(text)
+        complain(f"{error}. {left_traceback(error, options.out)}; finished runs are kept.")
         return 3
     raise error
 
 
+def left_traceback(error: Any, out: Path) -> str:
+    """Write the traceback of a failed task to a file; say where it is."""
+    from figures._files import OutputError, write_atomically
+
+    with suppress(RuntimeError):
+        out = out.expanduser()
+    try:
+        trace = write_atomically(out / "traceback.txt", f"{error}\n\n{error.details}")
+        return f"Its traceback is in {trace}"
+    except OutputError as trouble:
+        return f"Its traceback is lost ({trouble})"
+
+
+def delivered(code: Any) -> Any:
+    """Flush what was printed; give the exit code, another one where that fails."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+        return 141
+    except OSError as error:
+        discard(sys.stdout)
+        complain(str(unprintable(error)))
+        return 2
+    return code
+
+
+def unprintable(error: OSError) -> Refused:
+    """Say that the output takes nothing."""
+    return Refused(f"The output cannot be printed: {error.strerror or error}.")
+
+
+def discard(stream: Any) -> None:
+    """Send what is still to come to nowhere, or Python itself would fail on it at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show the warnings meant for users as sentences, without a line of source."""
+    former = warnings.formatwarning
+
+    def sentence(message: Any, category: type[Warning], *where: Any) -> str:
+        return f"{message}\n" if category is UserWarning else former(message, category, *where)
+
+    warnings.formatwarning = sentence
+    try:
+        yield
+    finally:
+        warnings.formatwarning = former
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM end this process as Ctrl-C does: bars close, and workers end first."""
+
+    def stop(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not end the clean-up
+        raise Terminated
+
+    try:
+        former = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former or signal.SIG_DFL)
+
+
 def complain(text: str) -> None:
-    """Print one sentence on standard error."""
-    errors.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+    """Print one sentence on standard error; where that fails nobody can be told."""
+    with suppress(Refused):
+        errors.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

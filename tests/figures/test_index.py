@@ -1,0 +1,102 @@
+"""The index of the runs that a section shows: written, read, and refused when it is damaged."""
+
+import json
+
+import pytest
+
+from figures.index import BadIndex, read_index, write_index
+
+RUNS = ["0123456789abcdef", "f" * 16]
+OPTIONS = {
+    "section": "all",
+    "preset": "quick",
+    "federation": "digits",
+    "seeds": None,
+    "device": "cpu",
+    "theory_only": False,
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "convergence" / "runs.json"
+
+
+def test_what_was_written_is_read_back(path):
+    written = write_index(path, "convergence", {**OPTIONS, "workers": 3}, RUNS)
+    assert read_index(path, "convergence") == written
+    assert (written["options"], written["runs"]) == (OPTIONS, RUNS)
+
+
+def option(**values):
+    return lambda index: {**index, "options": {**index["options"], **values}}
+
+
+def runs(*values):
+    return lambda index: {**index, "runs": list(values)}
+
+
+CHANGES = {
+    "a list": lambda index: [index],
+    "null": lambda _: None,
+    "another section": lambda index: {**index, "section": "other"},
+    "no options": lambda _: {"section": "convergence", "runs": RUNS},
+    "options a list": lambda index: {**index, "options": list(OPTIONS)},
+    "an option gone": lambda index: {**index, "options": {"preset": "quick"}},
+    "preset a list": option(preset=["quick"]),
+    "federation null": option(federation=None),
+    "device a number": option(device=0),
+    "seeds a text": option(seeds="3"),
+    "seeds a truth": option(seeds=True),
+    "theory_only a number": option(theory_only=1),
+    "runs a dict": lambda index: {**index, "runs": dict.fromkeys(RUNS)},
+    "runs a text": lambda index: {**index, "runs": RUNS[0]},
+    "runs of lists": runs([RUNS[0]], {}),
+    "a run of numbers": runs(7, RUNS[1]),
+    "a run that is a path": runs("../../etc/passwd"),
+    "a run with a line feed": runs(RUNS[0] + "\n"),
+    "no runs": runs(),
+    "a run twice": runs(*RUNS, RUNS[0]),
+}
+
+
+@pytest.mark.parametrize("hashed", [True, False], ids=["hash", "no hash"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_index_of_another_shape_is_refused_in_one_sentence(path, change, hashed):
+    index = write_index(path, "convergence", OPTIONS, RUNS)
+    if not hashed:
+        del index["sha256"]
+    path.write_text(json.dumps(change(index)))
+    with pytest.raises(BadIndex, match=r"cannot be read .*: run without --redraw") as caught:
+        read_index(path, "convergence")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [runs(RUNS[0]), runs(*RUNS[::-1]), option(preset="paper")])
+def test_an_index_in_shape_that_was_changed_is_refused(path, change):
+    path.write_text(json.dumps(change(write_index(path, "convergence", OPTIONS, RUNS))))
+    with pytest.raises(BadIndex, match="not what was written"):
+        read_index(path, "convergence")
+
+
+def test_an_index_without_a_hash_is_of_a_former_version(path):
+    index = write_index(path, "convergence", OPTIONS, RUNS)
+    del index["sha256"]
+    path.write_text(json.dumps(index))
+    assert read_index(path, "convergence") == index
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5_000])
+def test_what_is_no_json_is_refused(path, content):
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(BadIndex, match="cannot be read"):
+        read_index(path, "convergence")
+
+
+def test_an_absent_index_and_one_that_is_a_folder_are_told_apart(path):
+    with pytest.raises(BadIndex, match="nothing to redraw"):
+        read_index(path, "convergence")
+    path.mkdir(parents=True)
+    with pytest.raises(BadIndex, match="cannot be read"):
+        read_index(path, "convergence")
