@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    import numpy as np
     from numpy.typing import ArrayLike
 
+    Array = np.ndarray
+    Flag = bool
     Means = Mapping[Hashable, object]
+    Names = tuple[Hashable, ...]
     Real = float
     Whole = int
 else:
-    ArrayLike = Means = Real = Whole = object
+    Array = ArrayLike = Flag = Means = Names = Real = Whole = object
 
-__all__ = ["ArrayLike", "Means", "Real", "Whole"]
+__all__ = ["Array", "ArrayLike", "Flag", "Means", "Names", "Real", "Whole"]

@@ -1,16 +1,21 @@
 """Parameters, initialisation and validated inputs of the networks f and f* of Eqs. (5)-(8)."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, MappingView, Set
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from theory._loose import ArrayLike, Real, Whole
-from theory._validate import as_groups, as_points, positive
+from theory import _loose
+from theory._extremes import Sizes, refuse_extremes, refuse_out_of_range
+from theory._loose import ArrayLike, Flag, Names, Real, Whole
+from theory._validate import as_groups, as_label, as_points, as_real_array, positive
 
 Array = np.ndarray
+
+_MOST_CLIENTS = 10**7
 
 
 @dataclass(frozen=True)
@@ -26,19 +31,39 @@ class Network:
         client_specific: False for f, True for f*.
     """
 
-    v: Float[Array, "m d"]
-    gamma: Float[Array, "m g"]
-    c: Float[Array, " m"]
-    clients: tuple[Hashable, ...]
-    alpha: float
-    client_specific: bool
+    v: _loose.Array
+    gamma: _loose.Array
+    c: _loose.Array
+    clients: Names
+    alpha: Real
+    client_specific: Flag
 
     def __post_init__(self) -> None:
-        """Refuses a gamma whose columns do not fit the BN policy.
+        """Refuses parameters whose shapes do not fit one another or the BN policy.
 
         Raises:
-            ValueError: gamma has not one column (f) or one per client (f*).
+            TypeError: v, gamma or c is no real array, or client_specific no boolean.
+            ValueError: a shape is not as stated above, or alpha is not positive.
         """
+        _refuse_no_bool(self.client_specific)
+        for name, axes in (("v", 2), ("gamma", 2), ("c", 1)):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+                raise TypeError(f"{name} must be a NumPy array of float64, not {_kind(array)}.")
+            if array.ndim != axes or 0 in array.shape:
+                raise ValueError(
+                    f"{name} has shape {array.shape}; it needs {axes} axes, none empty."
+                )
+        if not len(self.v) == len(self.gamma) == len(self.c):
+            raise ValueError(
+                f"v, gamma and c have {len(self.v)}, {len(self.gamma)} and {len(self.c)} rows; "
+                "each needs one per neuron."
+            )
+        if not (np.abs(self.c) == 1).all():
+            raise ValueError("c must hold the signs 1 and -1 only.")
+        positive(self.alpha, "alpha")
+        if not isinstance(self.clients, tuple):
+            object.__setattr__(self, "clients", _client_names(self.clients))
         columns = len(self.clients) if self.client_specific else 1
         if self.gamma.shape[1] != columns:
             raise ValueError(
@@ -73,7 +98,7 @@ def initialise(
     *,
     alpha: Real,
     seed: Whole,
-    client_specific: bool,
+    client_specific: Flag,
 ) -> Network:
     """Draws a network as Eq. (8): v_k ~ N(0, α²I), c_k uniform on ±1, γ_{k,i} = ‖v_k‖₂/α.
 
@@ -94,12 +119,21 @@ def initialise(
     d = at_least(dimension, 1, "dimension")
     names = _client_names(clients)
     scale = positive(alpha, "alpha")
+    refuse_out_of_range("alpha", scale, "choose one of moderate size")
+    _refuse_no_bool(client_specific)
     rng = np.random.default_rng(at_least(seed, 0, "seed"))
-    direction = rng.standard_normal((m, d))
-    signs = rng.choice(np.array([-1.0, 1.0]), size=m)
     columns = len(names) if client_specific else 1
-    gamma = np.repeat(np.linalg.norm(direction, axis=1)[:, None], columns, axis=1)
-    return Network(scale * direction, gamma, signs, names, scale, bool(client_specific))
+    try:
+        direction = rng.standard_normal((m, d))
+        signs = rng.choice(np.array([-1.0, 1.0]), size=m)
+        gamma = np.repeat(np.linalg.norm(direction, axis=1)[:, None], columns, axis=1)
+        v = scale * direction
+    except (MemoryError, OverflowError, ValueError):
+        raise ValueError(
+            f"the parameters of {len(names)} clients do not fit in memory at this width and "
+            "dimension: choose a smaller width."
+        ) from None
+    return Network(v, gamma, signs, names, scale, bool(client_specific))
 
 
 def as_inputs(network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike) -> Inputs:
@@ -121,7 +155,10 @@ def as_inputs(network: Network, x: ArrayLike, client: ArrayLike, covariances: Ar
                 "name every client in initialise(clients=…)."
             )
         column[rows] = place[name]
-    return Inputs(points, column, _as_covariances(covariances, len(place), points.shape[1]))
+    metric = _as_covariances(covariances, len(place), points.shape[1])
+    _refuse_no_parameters(network)
+    refuse_extremes(Sizes(network.v, network.gamma, network.alpha), points, metric)
+    return Inputs(points, column, metric)
 
 
 def at_least(value: object, least: int, name: str) -> int:
@@ -135,31 +172,64 @@ def at_least(value: object, least: int, name: str) -> int:
 
 def _client_names(clients: object) -> tuple[Hashable, ...]:
     if isinstance(clients, Integral) and not isinstance(clients, bool):
-        return tuple(range(at_least(clients, 1, "clients")))
-    if isinstance(clients, str | bytes) or not isinstance(clients, Iterable):
-        raise TypeError(f"clients must be a number or a sequence of names, not {clients!r}.")
-    names = tuple(clients.tolist() if isinstance(clients, np.ndarray) else clients)
+        count = at_least(clients, 1, "clients")
+        given: object = range(min(count, _MOST_CLIENTS + 1))
+    else:
+        given = clients.tolist() if isinstance(clients, np.ndarray) else clients
+    unordered = isinstance(given, Set) and not isinstance(given, MappingView)
+    single = isinstance(given, str | bytes) or getattr(given, "ndim", 1) == 0
+    if unordered or single or not isinstance(given, Iterable):
+        raise TypeError(
+            "clients must be a number or a sequence of names in the order of the covariances, "
+            f"not {_kind(clients)}."
+        )
+    listed = list(islice(given, _MOST_CLIENTS + 1))
+    if len(listed) > _MOST_CLIENTS:
+        raise ValueError(f"clients are more than {_MOST_CLIENTS}: each takes a column of gamma.")
+    names = tuple(as_label(name, f"name {i} in clients") for i, name in enumerate(listed))
     if not names or len(set(names)) < len(names):
         raise ValueError("clients must name every client once, and at least one client.")
     return names
+
+
+def _refuse_no_parameters(network: Network) -> None:
+    for name in ("v", "gamma"):
+        if not np.isfinite(getattr(network, name)).all():
+            raise ValueError(f"{name} of the network holds NaN or infinity: start from another.")
+    zero = ~network.v.any(axis=1)
+    if zero.any():
+        raise ValueError(
+            f"row {int(zero.argmax())} of v is zero: its neuron has no direction, drop it."
+        )
+
+
+def _kind(value: object) -> str:
+    return f"{value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _refuse_no_bool(client_specific: object) -> None:
+    if not isinstance(client_specific, bool | np.bool_):
+        raise TypeError(f"client_specific must be True or False, not {client_specific!r}.")
 
 
 def _as_covariances(
     covariances: object, clients: int, dimension: int
 ) -> Float[Array, "N d d"] | float:
     """(N, d, d) symmetric positive definite matrices, or a positive scale."""
-    if np.ndim(covariances) == 0:  # pyright: ignore[reportArgumentType]
-        return positive(covariances, "covariances (as a scale λ of S_i = λI)")
-    matrices = np.array(covariances, dtype=np.float64)
+    if getattr(covariances, "ndim", int(isinstance(covariances, list | tuple))) == 0:
+        scale = positive(covariances, "covariances (as a scale λ of S_i = λI)")
+        refuse_out_of_range("covariances", scale, "rescale them")
+        return scale
+    matrices = as_real_array(covariances, "covariances")
     if matrices.shape != (clients, dimension, dimension):
         raise ValueError(
             f"covariances has shape {matrices.shape}; give ({clients}, {dimension}, {dimension}), "
             "one matrix per client in the network's order, or one number λ for S_i = λI."
         )
-    if not np.isfinite(matrices).all():
-        raise ValueError("covariances holds NaN or infinity; remove or repair those entries.")
     for i, matrix in enumerate(matrices):
         size = np.abs(matrix).max()
+        if size > 0:
+            refuse_out_of_range(f"covariances[{i}]", float(size), "rescale them")
         if np.abs(matrix - matrix.T).max() > 1e-12 * size:
             raise ValueError(f"covariances[{i}] is not symmetric; pass (S + S.T) / 2.")
         spectrum = np.linalg.eigvalsh(matrix)
