@@ -23,6 +23,7 @@ from theory.gram import (
     normalised_gram_matrix,
 )
 from theory.inequality import Inequality
+from theory.kernel_error import kernels_error
 from theory.network import Network, initialise
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
 from theory.singular import Diagnosis, diagnose
@@ -60,6 +61,7 @@ __all__ = [
     "initialise",
     "jacobian",
     "kernels",
+    "kernels_error",
     "largest_eigenvalue",
     "linearised_losses",
     "normalised_client_gram_matrix",

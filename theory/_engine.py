@@ -6,6 +6,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
+from theory._pairs import gamma
+from theory._rounding import norm_error
 from theory.network import Array, Inputs, Network
 
 # A diverging run overflows; the caller sees it in the loss.
@@ -35,6 +37,10 @@ class Engine:
         # The row of gamma that each group trains.
         self.rows = used if network.client_specific else np.zeros_like(used)
         self.matrices = None if self.scale is not None else np.asarray(inputs.covariances)[used]
+        self.lengths = np.linalg.norm(self.x, axis=1)
+        if self.matrices is not None:
+            # ‖|S|‖₂; the percent covers the rounding of the singular values.
+            self.spread = 1.01 * np.linalg.norm(np.abs(self.matrices), 2, axis=(1, 2))
         self.active = np.empty((len(self.y), network.width))
         self.mask = np.empty_like(self.active)
         self.residual = np.empty(len(self.y))
@@ -87,15 +93,29 @@ class Engine:
 
     @_quiet
     def rounding(self) -> float:
-        """Bound of the rounding error of ‖f − y‖₂: γ_{m+d+8} Σ_k |coefficient| ‖v_k‖ ‖x_p‖."""
-        unit = np.finfo(float).eps / 2
-        terms = self.v.shape[0] + self.v.shape[1] + 8
-        reach = np.abs(self.slope) @ np.sqrt(self.squares)
-        sizes = np.linalg.norm(self.x, axis=1)
+        """Bound of the error of √(2L) as ‖f − y‖₂ at the present parameters, after `forward`.
+
+        A term of f(x_p) passes d roundings in v·x, m in the sum over neurons, one in the
+        difference to y, and in its coefficient γ (c/√m)/‖v‖_S five beside those of ‖v‖_S²:
+        for S = λI these are d + 1, halved by the root. φ is Lipschitz, so that f(x_p) errs by
+        γ_{m + 3d/2 + 8} Σ_k |coefficient| ‖v_k‖ ‖x_p‖. For general S, vᵀSv may cancel:
+        `norm_error`, with |v|ᵀ|S||v| <= ‖|S|‖‖v‖², takes the place of d/2. The norm of n residuals
+        adds γ_{n + 2} of itself. The thousandth covers the evaluation of the bound.
+        """
+        d, m = self.v.shape
+        if self.matrices is None:
+            relative = gamma(m + d + (d + 1) // 2 + 8)
+            each = np.full_like(self.slope, relative)
+        else:
+            relative = gamma(m + d + 8)
+            size = self.spread[:, None] * self.squares
+            each = relative + norm_error(size, self.norm2, d)
+        reach = (np.abs(self.slope) * each) @ np.sqrt(self.squares)
+        sizes = relative * np.abs(self.y)
         for group, bound in zip(self.groups, reach, strict=True):
-            sizes[group] *= bound
-        sizes += np.abs(self.y)
-        return float(terms * unit / (1 - terms * unit) * np.linalg.norm(sizes))
+            sizes[group] += bound * self.lengths[group]
+        own = gamma(len(self.y) + 2) * np.linalg.norm(self.residual)
+        return float(1.001 * (np.linalg.norm(sizes) + own))
 
     def network(self) -> Network:
         """A copy of the present parameters."""

@@ -1,17 +1,17 @@
 """Full-batch gradient descent on f and f* of finite width, and its linearised prediction."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from theory._engine import Engine
 from theory._loose import ArrayLike, Real, Whole
 from theory._validate import positive
-from theory.finite_width import kernels_of
+from theory.kernel_spectra import KernelSpectra, as_spectra, extremes
 from theory.network import Array, Inputs, Network, as_inputs, at_least
 
 # A loss this many times its start (plus that of f = 0) is called divergence: early growth that
@@ -37,24 +37,6 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class KernelSpectra:
-    """Smallest and largest eigenvalue of the kernels at the recorded steps.
-
-    Attributes:
-        steps: (k,) step numbers.
-        V, G, Lambda: (k, 2), columns smallest and largest. V and Lambda = V/α² + G as in Eq. (9).
-        rounding: (k,) bound used for the error of Lambda's eigenvalues: n·(m + n)·u·‖Λ‖₂ covers
-            the eigensolver and the summation over neurons.
-    """
-
-    steps: Int[Array, " k"]
-    V: Float[Array, "k 2"]
-    G: Float[Array, "k 2"]
-    Lambda: Float[Array, "k 2"]
-    rounding: Float[Array, " k"]
-
-
-@dataclass(frozen=True)
 class Trajectory:
     """What gradient descent did.
 
@@ -67,7 +49,13 @@ class Trajectory:
         network: the parameters after the last step; after divergence, those last recorded.
         step_size: η, the same for V and γ.
         samples: number n of points.
-        rounding: bound of the rounding error of ‖f − y‖₂ in one evaluation of the network.
+        rounding: for each of `losses`, a bound of the error of √(2L(t)) as ‖f(t) − y‖₂ at the
+            parameters of that step as they were computed; that these drift from those of exact
+            arithmetic over the steps is not part of it. Infinite where none can be given, as
+            for a covariance so ill-conditioned that ‖v‖_S has no correct digit.
+        scale: λ of S_i = λI, None for other covariances.
+        e0_limit: no λ_min(G∞) of other covariances exceeds it: G∞_pp <= x_pᵀS_i⁻¹x_p/2. Infinite
+            for S_i = λI, where the kernel has a closed form.
     """
 
     losses: Float[Array, " t"]
@@ -77,7 +65,9 @@ class Trajectory:
     network: Network
     step_size: float
     samples: int
-    rounding: float
+    rounding: Float[Array, " t"]
+    scale: float | None
+    e0_limit: float
 
     @property
     def squared_residuals(self) -> Float[Array, " t"]:
@@ -121,35 +111,45 @@ def gradient_descent(
         raise ValueError(f"kernels_at asks for step {max(wanted)} of only {total} steps.")
     engine = Engine(network, inputs, targets)
     losses: list[float] = []
+    roundings: list[float] = []
     recorded: dict[int, tuple[float, ...]] = {}
-    limit, rounding, diverged_at = np.inf, 0.0, None
     last = network
-    for t in range(total + 1):
-        loss = engine.forward()
-        if t == 0:
-            limit, rounding = _GROWTH * (loss + engine.loss_of_zero()), engine.rounding()
-        if not math.isfinite(loss) or loss > limit:
-            diverged_at = t
-            break
+    for t, loss in _descent(engine, eta, total):
         losses.append(loss)
+        roundings.append(engine.rounding())
         if t in wanted or t == total:
             last = engine.network()
         if t in wanted:
-            recorded[t] = _extremes(last, inputs)
-        if t < total:
-            engine.step(eta)
+            recorded[t] = extremes(last, inputs)
         if progress is not None and (t == total or t % max(1, total // 200) == 0):
             progress(1.0 if total == 0 else t / total)
+    finished = len(losses) == total + 1
     return Trajectory(
         np.array(losses),
-        "finished" if diverged_at is None else "diverged",
-        diverged_at,
-        _as_spectra(recorded),
+        "finished" if finished else "diverged",
+        None if finished else len(losses),
+        as_spectra(recorded),
         last,
         eta,
         len(targets),
-        rounding,
+        np.array(roundings),
+        engine.scale,
+        _e0_limit(inputs),
     )
+
+
+def _descent(engine: Engine, eta: float, total: int) -> Iterator[tuple[int, float]]:
+    """Steps and their losses, up to the last one or to that before divergence."""
+    limit = np.inf
+    for t in range(total + 1):
+        loss = engine.forward()
+        if t == 0:
+            limit = _GROWTH * (loss + engine.loss_of_zero())
+        if not math.isfinite(loss) or loss > limit:
+            return
+        yield t, loss
+        if t < total:
+            engine.step(eta)
 
 
 def linearised_losses(
@@ -202,18 +202,15 @@ def _as_targets(values: ArrayLike, count: int, name: str = "y") -> Float[Array, 
     return array.astype(np.float64)
 
 
-def _extremes(network: Network, inputs: Inputs) -> tuple[float, ...]:
-    """Smallest and largest eigenvalue of V, G and Λ, and the bound of Λ's error."""
-    kernels = kernels_of(network, inputs)
-    out: list[float] = []
-    for matrix in (kernels.V, kernels.G, kernels.Lambda):
-        values = np.linalg.eigvalsh(matrix)
-        out += [float(values[0]), float(values[-1])]
-    n = len(inputs.x)
-    return (*out, n * (n + network.width) * np.finfo(float).eps * out[-1])
-
-
-def _as_spectra(recorded: dict[int, tuple[float, ...]]) -> KernelSpectra:
-    table = np.array(list(recorded.values()), dtype=np.float64).reshape(-1, 7)
-    steps = np.array(list(recorded), dtype=np.int64)
-    return KernelSpectra(steps, table[:, 0:2], table[:, 2:4], table[:, 4:6], table[:, 6])
+def _e0_limit(inputs: Inputs) -> float:
+    """The smallest x_pᵀS_i⁻¹x_p/2, with room for its rounding; infinite for S_i = λI."""
+    if not isinstance(inputs.covariances, np.ndarray):
+        return np.inf
+    limit = np.inf
+    for i in np.unique(inputs.column):
+        matrix = inputs.covariances[i]
+        own = inputs.x[inputs.column == i]
+        room = 1 + len(matrix) ** 2 * np.finfo(float).eps * np.linalg.cond(matrix)
+        forms = np.einsum("pd,dp->p", own, np.linalg.solve(matrix, own.T))
+        limit = min(limit, float(forms.min()) * room / 2)
+    return limit

@@ -58,7 +58,7 @@ def predict(
         ValueError: shapes do not fit, a label is unknown, or a covariance is not positive definite.
     """
     inputs = as_inputs(network, x, client, covariances)
-    activation, gamma, _ = _activation(network, inputs)
+    activation, gamma, _ = activation_of(network, inputs)
     return (activation * gamma) @ network.c / np.sqrt(network.width)
 
 
@@ -68,11 +68,11 @@ def jacobian(network: Network, x: ArrayLike, client: ArrayLike, covariances: Arr
     The derivative of φ at 0 is taken as 0. Arguments and errors as for `predict`.
     """
     inputs = as_inputs(network, x, client, covariances)
-    activation, slope, shrink = _weights(network, inputs)
+    activation, slope, shrink = weights_of(network, inputs)
     by_v = slope[:, :, None] * inputs.x[:, None, :]
     for i in np.unique(inputs.column):
         rows = inputs.column == i
-        by_v[rows] -= shrink[rows][:, :, None] * _apply(inputs.covariances, int(i), network.v)
+        by_v[rows] -= shrink[rows][:, :, None] * image_of(inputs.covariances, int(i), network.v)
     by_gamma = np.zeros((len(inputs.x), network.width, network.gamma.shape[1]))
     signed = activation * network.c / np.sqrt(network.width)
     np.put_along_axis(
@@ -93,7 +93,7 @@ def kernels(network: Network, x: ArrayLike, client: ArrayLike, covariances: Arra
 
 def kernels_of(network: Network, inputs: Inputs) -> Kernels:
     """`kernels` on validated inputs."""
-    activation, slope, shrink = _weights(network, inputs)
+    activation, slope, shrink = weights_of(network, inputs)
     magnitude = activation @ activation.T / network.width
     if network.client_specific:
         magnitude *= inputs.column[:, None] == inputs.column[None, :]
@@ -113,14 +113,19 @@ def gamma_rows(network: Network, inputs: Inputs) -> Int[Array, " n"]:
     return inputs.column if network.client_specific else np.zeros_like(inputs.column)
 
 
-def _apply(
+def metrics_of(inputs: Inputs) -> list[int]:
+    """The clients whose covariances differ: those that have points, or one for S_i = λI."""
+    return np.unique(inputs.column).tolist() if isinstance(inputs.covariances, np.ndarray) else [0]
+
+
+def image_of(
     covariances: Float[Array, "N d d"] | float, i: int, v: Float[Array, "m d"]
 ) -> Float[Array, "m d"]:
     """S_i v_k for every neuron."""
     return v @ covariances[i] if isinstance(covariances, np.ndarray) else covariances * v
 
 
-def _activation(
+def activation_of(
     network: Network, inputs: Inputs
 ) -> tuple[Float[Array, "n m"], Float[Array, "n m"], Float[Array, "n m"]]:
     """(φ', γ, ‖v‖_S) per point and neuron; φ' = 1{γ v·x > 0} v·x/‖v‖_S, so f = Σ cγφ'/√m.
@@ -128,19 +133,20 @@ def _activation(
     Training can drive a γ below zero; then φ' is negative and γφ' still equals φ(γ v·x/‖v‖_S).
     """
     norms = np.empty((len(network.clients), network.width))
-    for i in np.unique(inputs.column):
-        norms[i] = np.sqrt((_apply(inputs.covariances, int(i), network.v) * network.v).sum(axis=1))
-    norm = norms[inputs.column]
+    for i in metrics_of(inputs):
+        norms[i] = np.sqrt((image_of(inputs.covariances, i, network.v) * network.v).sum(axis=1))
+    shared = not isinstance(inputs.covariances, np.ndarray)
+    norm = norms[np.zeros_like(inputs.column) if shared else inputs.column]
     gamma = network.gamma.T[gamma_rows(network, inputs)]
     product = inputs.x @ network.v.T
     return np.where(product * gamma > 0, product, 0.0) / norm, gamma, norm
 
 
-def _weights(
+def weights_of(
     network: Network, inputs: Inputs
 ) -> tuple[Float[Array, "n m"], Float[Array, "n m"], Float[Array, "n m"]]:
     """(φ', w, e) with ∂f_p/∂v_k = w_pk x_p − e_pk S v_k and ∂f_p/∂γ_k = c_k φ'_pk/√m."""
-    activation, gamma, norm = _activation(network, inputs)
+    activation, gamma, norm = activation_of(network, inputs)
     slope = (activation != 0) * gamma * network.c / (np.sqrt(network.width) * norm)
     return activation, slope, slope * activation / norm
 
@@ -154,7 +160,7 @@ def _anisotropic_correction(
     """The terms −⟨x_p, e S v⟩ − ⟨e S v, x_q⟩ + ⟨e S_i v, e S_j v⟩ of J_v J_vᵀ."""
     clients = [int(i) for i in np.unique(inputs.column)]
     rows = {i: np.flatnonzero(inputs.column == i) for i in clients}
-    image = {i: _apply(inputs.covariances, i, network.v) for i in clients}
+    image = {i: image_of(inputs.covariances, i, network.v) for i in clients}
     out = np.zeros((len(inputs.x),) * 2)
     for i in clients:
         cross = shrink[rows[i]] @ (slope * (inputs.x @ image[i].T)).T

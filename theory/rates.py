@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from theory._loose import Real, Whole
 from theory._validate import positive, real
@@ -130,11 +131,13 @@ def positive_e0(e0: Enclosure | Real, *, upper: bool) -> float:
 
 
 def log_factor(e0: float, eta: float) -> float:
-    """log(1 − ηe₀/2), refusing a factor that is not positive."""
-    if eta * e0 >= 2:
+    """log(1 − ηe₀/2) to a few units in the last place, refusing a factor that is not positive."""
+    # Exact: near 0 the factor would lose all its digits to the rounding of ηe₀.
+    factor = 1 - Fraction(eta) * Fraction(e0) / 2
+    if factor <= 0:
         raise ValueError(
-            f"the factor 1 − ηe0/2 = {1 - eta * e0 / 2:.3g} is not positive: e0 = {e0:.6g} does "
+            f"the factor 1 − ηe0/2 = {float(factor):.3g} is not positive: e0 = {e0:.6g} does "
             "not belong to this network's kernel. Use the kernel with the 1/‖v‖_S factor "
             "(normalised_gram_matrix): Eq. (10) as printed is larger by α²dλ."
         )
-    return math.log1p(-eta * e0 / 2)
+    return math.log(factor) if 2 * factor < 1 else math.log1p(-eta * e0 / 2)

@@ -1,5 +1,8 @@
+import dataclasses
 import math
+import warnings
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -172,6 +175,113 @@ def test_decay_at_least_as_fast_as_the_factor_is_never_violated(eta, e0, start, 
     factors = (1 - eta * e0 / 2) * (1 - 0.5 * np.array(extra))
     curve = start * np.concatenate([[1.0], np.cumprod(factors)])
     assert theorem_iii4(curve, e0, step_size=eta).decay.verdict != "violated"
+
+
+def test_a_bound_that_underflows_certifies_nothing_that_was_broken_before():
+    """400 ones against 0.1^t: broken from t = 1, though the last value and bound are both 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check = theorem_iii4(np.r_[np.ones(400), 0.0], 1.8, step_size=1.0)
+    assert check.decay.verdict == "violated"
+    assert math.isfinite(check.worst_slack_decades) and check.worst_slack_decades < -300
+    assert not np.isnan(check.slack_decades).any() and check.slack_decades[-1] == math.inf
+
+
+steps_and_zeros = st.lists(st.sampled_from([0.0, 1e-320, 1e-200, 0.1, 1.0, 1e200]), min_size=1)
+
+
+@given(steps_and_zeros, st.floats(0.01, 1.999), st.floats(0.01, 1.999), st.sampled_from([1, 400]))
+@settings(max_examples=200, deadline=None)
+def test_the_verdict_is_that_of_every_step_in_exact_arithmetic(tail, one, other, repeat):
+    curve = np.r_[1.0, np.repeat(tail, repeat)]
+    e0 = enclose(min(one, other), max(one, other))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check = theorem_iii4(curve, e0, step_size=1.0)
+    assert not np.isnan(check.slack_decades).any() and not math.isnan(check.worst_slack_decades)
+    with mp.workdps(40):
+        least, most = (1 - mp.mpf(end) / 2 for end in (e0.upper, e0.lower))
+        broken = any(mp.mpf(v) > most**t for t, v in enumerate(curve.tolist()))
+        kept = all(mp.mpf(v) <= least**t for t, v in enumerate(curve.tolist()))
+    # Values of the curve are far from the bound, or equal to it: rounding leaves those open.
+    assert (check.decay.verdict == "violated") <= broken
+    assert (check.decay.verdict == "certified") <= kept
+    worst = check.worst_step
+    assert (check.decay.verdict == "violated") == (curve > check.bound[:, 1])[1:].any()
+    assert (check.decay.verdict == "certified") == (curve <= check.bound[:, 0])[1:].all()
+    assert check.decay.lhs.upper == curve[worst]
+
+
+@pytest.mark.parametrize("start", [1e-200, 1.0, 3e150])
+@pytest.mark.parametrize("gap", [2.0**-53, 1e-15, 1e-12, 1e-3, 0.4, 0.6, 0.999])
+def test_the_bound_encloses_the_exact_one_also_where_the_factor_is_nearly_0(gap, start):
+    e0, eta = 2 * (1 - gap) / 0.3, 0.3
+    while eta * e0 >= 2:
+        e0 = np.nextafter(e0, 0)
+    check = theorem_iii4(start * np.ones(40), float(e0), step_size=eta)
+    with mp.workdps(60):
+        factor = 1 - mp.mpf(eta) * mp.mpf(float(e0)) / 2
+        for t, (low, high) in enumerate(check.bound.tolist()):
+            exact = mp.mpf(start) * factor**t
+            assert mp.mpf(low) <= exact <= mp.mpf(high)
+            if exact > 1e-280:
+                assert high - low < 1e-11 * exact
+
+
+# --- the covariances of a run ---------------------------------------------------------------
+
+
+def general_run(size, seed=0):
+    x, y, client = federation()
+    roots = np.random.default_rng(seed).standard_normal((4, 20, 60)) / np.sqrt(60)
+    s = size * roots @ roots.transpose(0, 2, 1)
+    network = initialise(256, 20, 4, alpha=20.0, seed=1, client_specific=False)
+    top = np.linalg.eigvalsh(kernels(network, x, client, s).Lambda)[-1]
+    problem = Problem(x, y, client, s)
+    return gradient_descent(network, problem, step_size=0.5 / top, steps=20), (x, client, s)
+
+
+def test_whose_kernel_e0_is_is_known_only_for_a_multiple_of_the_identity():
+    plain = run(20.0, steps=5)
+    assert plain.scale == 1.0 and theorem_iii4(plain, true_e0()).hypotheses.kernel_known is True
+    other, _ = general_run(1.0)
+    check = theorem_iii4(other, 1e-4)
+    assert other.scale is None and check.hypotheses.kernel_known is False
+    assert theorem_iii4([1.0, 0.1], 1.0, step_size=0.1).hypotheses.kernel_known is None
+
+
+def test_an_e0_that_the_covariances_rule_out_is_refused():
+    trajectory, (x, client, s) = general_run(1e4)
+    with pytest.raises(ValueError, match="belongs to another kernel"):
+        theorem_iii4(trajectory, true_e0())
+    # No diagonal entry of the kernel exceeds xᵀS⁻¹x/2, however wide the network.
+    wide = initialise(20_000, 20, 4, alpha=1.0, seed=1, client_specific=False)
+    forms = [p @ np.linalg.solve(s[i], p) / 2 for p, i in zip(x, client, strict=True)]
+    assert (kernels(wide, x, client, s).G.diagonal() <= forms).all()
+    assert trajectory.e0_limit == pytest.approx(min(forms), rel=1e-9)
+    assert theorem_iii4(trajectory, 0.01 * min(forms)).hypotheses.kernel_known is False
+    # Where the kernel has a closed form an impossible e0 is judged: Eq. (10) is refuted above.
+    assert run(20.0, steps=5).e0_limit == math.inf
+
+
+def test_a_run_without_a_rounding_bound_is_refused():
+    trajectory, _ = general_run(1.0)
+    rounding = np.where(np.arange(21) == 3, np.inf, trajectory.rounding)
+    with pytest.raises(ValueError, match="step 3 cannot be bounded"):
+        theorem_iii4(dataclasses.replace(trajectory, rounding=rounding), 1e-4)
+    unknown = dataclasses.replace(
+        run(20.0, steps=20).spectra, rounding=np.array([[1e-9, 1e-9], [np.inf, np.inf]])
+    )
+    check = theorem_iii4(dataclasses.replace(run(20.0, steps=20), spectra=unknown), true_e0())
+    assert check.eigenvalue is None and check.hypotheses.step_size_admissible is True
+
+
+def test_the_rounding_of_each_step_widens_that_step():
+    trajectory = run(20.0, steps=20)
+    rounding = np.zeros(21)
+    rounding[7] = 1e3
+    check = theorem_iii4(dataclasses.replace(trajectory, rounding=rounding), true_e0())
+    assert check.decay.verdict == "consistent" and check.worst_step == 7
 
 
 BAD_CURVES = [

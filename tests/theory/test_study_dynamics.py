@@ -118,27 +118,6 @@ def test_the_common_step_is_the_smaller_of_the_two_largest(rows):
         assert single(rows, "step_size", variant=f"{net}|common")["value"] == min(own.values())
 
 
-def test_summation_error_covers_what_more_digits_find():
-    x, client, _, nets = rebuilt()
-    for network in nets.values():
-        kernel = kernels(network, x, client, 1.0)
-        v, gamma, c = (a.astype(np.longdouble) for a in (network.v, network.gamma, network.c))
-        points, norm = x.astype(np.longdouble), np.sqrt((v * v).sum(axis=1))
-        column = client if network.client_specific else np.zeros_like(client)
-        product = points @ v.T
-        active = product > 0
-        by_gamma = np.where(active, product, 0) / norm * c / np.sqrt(np.longdouble(64))
-        slope = active * gamma.T[column] * c / norm / np.sqrt(np.longdouble(64))
-        by_v = slope[:, :, None] * (
-            points[:, None, :] - (product / norm**2)[:, :, None] * v[None, :, :]
-        )
-        flat = by_v.reshape(len(x), -1)
-        exact = flat @ flat.T + by_gamma @ by_gamma.T * (column[:, None] == column[None, :])
-        distance = np.linalg.norm((exact - kernel.Lambda).astype(float), 2)
-        bound = dynamics.summation_error(kernel, 64, 4)
-        assert 0 < distance < bound < 1e-10 * np.trace(kernel.Lambda)
-
-
 @pytest.mark.parametrize(("alpha", "dominates"), [(0.5, 0.0), (1.2, 0.0), (20.0, 1.0)])
 def test_magnitude_dominates_where_the_limits_say_so(alpha, dominates):
     rows = run(alpha=alpha, steps=2)

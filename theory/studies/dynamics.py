@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from theory.convergence import corollary_iii5, required_width, theorem_iii4
+from theory.convergence import DecayCheck, corollary_iii5, required_width, theorem_iii4
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
-from theory.finite_width import Kernels, kernels, predict
+from theory.finite_width import kernels, predict
 from theory.gram import (
     direction_gram_error,
     direction_gram_matrix,
@@ -20,6 +20,7 @@ from theory.gram import (
     normalised_gram_error,
     normalised_gram_matrix,
 )
+from theory.kernel_error import kernels_error
 from theory.network import Network, initialise
 from theory.rates import log_factor
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
@@ -94,45 +95,41 @@ def dynamics(
         for net, specific in NETS.items()
     }
     yield from _entry_rows(nets["f"], problem, alpha)
-    start = {net: kernels(network, x, client, 1.0) for net, network in nets.items()}
     own = {}
-    for net, kernel in start.items():
-        error = summation_error(kernel, config["width"], x.shape[1])
-        largest = largest_eigenvalue(kernel.Lambda, error)
+    for net, network in nets.items():
+        smallest, largest = _start(network, problem)
         own[net] = 1.0 / largest.upper
-        smallest = smallest_eigenvalue(kernel.Lambda, error)
         yield enclosed("smallest_eigenvalue", smallest, variant=net)
         yield enclosed("largest_eigenvalue", largest, variant=net)
     common, done = min(own.values()), 0
     for net, network in nets.items():
-        residual = predict(network, x, client, 1.0) - y
-        trajectory = None
-        for choice, step_size in (("common", common), ("own", own[net])):
-            # One of the two nets has the common step as its own: one descent serves both.
-            if trajectory is None or step_size != common:
-                trajectory = gradient_descent(
-                    network,
-                    problem,
-                    step_size=step_size,
-                    steps=config["steps"],
-                    kernels_at=_grid(config["steps"], 9),
-                )
-            prediction = linearised_losses(start[net].Lambda, residual, step_size, config["steps"])
-            variant = f"{net}|{choice}"
-            yield from _descent_rows(trajectory, 2.0 * prediction, limit, variant)
+        descents = _descents(network, problem, (common, own[net]), config["steps"])
+        for choice, (trajectory, prediction) in zip(("common", "own"), descents, strict=True):
+            yield from _descent_rows(trajectory, prediction, limit, f"{net}|{choice}")
             done += 1
             progress(done / 4)
 
 
-def summation_error(kernel: Kernels, width: int, dimension: int) -> float:
-    """Bound ‖ΔΛ‖₂ of a computed Λ(0) for S = I: the rounding of its sums over m neurons.
+def _start(network: Network, problem: Problem) -> tuple[Enclosure, Enclosure]:
+    """λ_min and λ_max of Λ(0), the rounding of the kernel counted."""
+    arguments = network, problem.x, problem.client, problem.covariances
+    matrix, error = kernels(*arguments).Lambda, kernels_error(*arguments)
+    return smallest_eigenvalue(matrix, error), largest_eigenvalue(matrix, error)
 
-    An entry is two sums over the neurons, with terms that err by (d + c)u; by Cauchy-Schwarz it is
-    wrong by at most (m + d + c)u √(A_p A_q), A_p the same sums of absolute values for x_p twice:
-    (2d/(d − 1))V_pp/α² + G_pp up to sampling, hence below 4Λ_pp. A matrix of rank one with this
-    diagonal has the norm 4 tr Λ. A neuron on the edge of its half-space is left out of account.
-    """
-    return 4 * (width + dimension + 16) * np.finfo(float).eps * float(np.trace(kernel.Lambda))
+
+def _descents(
+    network: Network, problem: Problem, step_sizes: tuple[float, float], steps: int
+) -> Iterator[tuple[Trajectory, Float[NDArray, " t"]]]:
+    """A descent and its linearised prediction for each step size; one serves where both agree."""
+    arguments = network, problem.x, problem.client, problem.covariances
+    matrix, residual = kernels(*arguments).Lambda, predict(*arguments) - np.asarray(problem.y)
+    trajectory = None
+    for step_size in step_sizes:
+        if trajectory is None or step_size != trajectory.step_size:
+            trajectory = gradient_descent(
+                network, problem, step_size=step_size, steps=steps, kernels_at=_grid(steps, 9)
+            )
+        yield trajectory, 2.0 * linearised_losses(matrix, residual, step_size, steps)
 
 
 def _grid(steps: int, points: int) -> list[int]:
@@ -175,7 +172,7 @@ def _descent_rows(
     limit: Limits,
     variant: str,
 ) -> Iterator[dict[str, Any]]:
-    """Curves at about sixty steps, and both inequalities of the theorem as the check gives them."""
+    """The step size, curves at about sixty steps, the check of the theorem, and its promise."""
     where = {"variant": variant}
     yield row("step_size", trajectory.step_size, **where)
     if trajectory.diverged_at is not None:
@@ -192,6 +189,19 @@ def _descent_rows(
         yield row("bound", 0.5 * (low + high), lower=low, upper=high, round=step, **where)
     for step, ends in zip(trajectory.spectra.steps, trajectory.spectra.Lambda, strict=True):
         yield row("smallest_eigenvalue_during", ends[0], round=int(step), **where)
+    yield from _check_rows(check, variant)
+    reached = np.flatnonzero(check.measured <= TOLERANCE * check.measured[0])
+    if reached.size:
+        yield row("steps_to_thousandth", reached[0], **where)
+    if e0.lower > 0:
+        decay = log_factor(e0.lower, trajectory.step_size)
+        yield row("factor", np.exp(decay), **where)
+        yield row("steps_promised", np.ceil(np.log(TOLERANCE) / decay), **where)
+
+
+def _check_rows(check: DecayCheck, variant: str) -> Iterator[dict[str, Any]]:
+    """Both inequalities of the theorem as the check gives them, and the slack they leave."""
+    where, last = {"variant": variant}, len(check.measured) - 1
     yield row(
         "bound_slack_decades",
         check.worst_slack_decades,
@@ -205,10 +215,3 @@ def _descent_rows(
         ratio = check.eigenvalue.rhs.lower / check.eigenvalue.lhs.upper
         yield row("eigenvalue_over_half_e0", ratio, note=check.eigenvalue.verdict, **where)
     yield row("g_dominated_during", bool(check.hypotheses.g_dominated), **where)
-    reached = np.flatnonzero(check.measured <= TOLERANCE * check.measured[0])
-    if reached.size:
-        yield row("steps_to_thousandth", reached[0], **where)
-    if e0.lower > 0:
-        decay = log_factor(e0.lower, trajectory.step_size)
-        yield row("factor", np.exp(decay), **where)
-        yield row("steps_promised", np.ceil(np.log(TOLERANCE) / decay), **where)
