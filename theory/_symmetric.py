@@ -57,23 +57,27 @@ def as_symmetric(value: object, name: str) -> Symmetric:
 def _asymmetry(full: Float[np.ndarray, "n n"], largest: float, name: str) -> float:
     """Bound of ‖T - (K + Kᵀ)/2‖₂ for T made of either triangle of K: ‖K - Kᵀ‖_F / 2."""
     n = len(full)
-    worst, where, squares = 0.0, (0, 0), []
+    worst, where, norms = 0.0, (0, 0), []
     for top in range(0, n, _TILE):
         for left in range(top, n, _TILE):
             a = full[top : top + _TILE, left : left + _TILE]
             b = full[left : left + _TILE, top : top + _TILE].T
             if np.array_equal(a, b):
                 continue
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 gap = np.abs(a - b)
-            relative = gap / largest
-            squares.append((2 if left > top else 1) * float((relative * relative).sum()))
-            if gap.max() > worst:
+                most = float(gap.max())
+                # Relative to the tile's largest, whose square cannot underflow.
+                squares = (2 if left > top else 1) * float(((gap / most) ** 2).sum())
+            norms.append(most * math.sqrt(squares))
+            if most > worst:
                 p, q = np.unravel_index(int(gap.argmax()), gap.shape)
-                worst, where = float(gap.max()), (top + int(p), left + int(q))
+                worst, where = most, (top + int(p), left + int(q))
     if worst > _ASYMMETRY * largest:
         raise ValueError(
             f"{name} is not symmetric: entries {where} and {where[::-1]} differ by {worst:.3g}; "
             f"pass ({name} + {name}.T)/2 if they should agree."
         )
-    return math.sqrt(math.fsum(squares)) / 2 * largest * (1 + 1e-6) if squares else 0.0
+    if not norms:
+        return 0.0
+    return math.nextafter(math.hypot(*norms) / 2 * (1 + 1e-6), math.inf)

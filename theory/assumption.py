@@ -84,17 +84,16 @@ def check_assumption(x: ArrayLike, client: ArrayLike, tolerance: Real = 1e-10) -
     if limit >= 0.1:
         raise ValueError(f"tolerance is an angle in radians below 0.1, not {limit:g}.")
     centred = centredness(points, groups)
-    zero = np.flatnonzero(~points.any(axis=1))
-    rest = np.flatnonzero(points.any(axis=1))
+    zero, rest = (np.flatnonzero(points.any(axis=1) == some) for some in (False, True))
     pairs = close_pairs(points[rest], limit)
     parallel, antiparallel = rest[pairs.parallel], rest[pairs.antiparallel]
     broken = centred.state == "absent" or len(zero) or len(parallel) or len(antiparallel)
-    named = zip(groups.names, groups.rows, strict=True)
-    label = {int(row): name for name, rows in named for row in rows}
     found = diagnose(points, limit) if len(antiparallel) else None
     sentences = [
+        "Assumption III.1",
+        "is broken." if broken else "holds.",
         _centring_advice(centred),
-        *_pair_advice(parallel, antiparallel, label, found),
+        *_pair_advice(parallel, antiparallel, groups.labels(), found),
         *_remaining_advice(zero, pairs),
     ]
     return Assumption(
@@ -107,7 +106,7 @@ def check_assumption(x: ArrayLike, client: ArrayLike, tolerance: Real = 1e-10) -
         _tuples(antiparallel),
         tuple(zero.tolist()),
         pairs.smallest,
-        " ".join(["Assumption III.1", "is broken." if broken else "holds.", *sentences]),
+        " ".join(sentences),
     )
 
 

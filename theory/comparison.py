@@ -67,7 +67,6 @@ class Verdict:
     def __str__(self) -> str:
         """A block of text for a terminal."""
         across = " These are of several clients, which only G∞ couples."
-        across = across if self.across_clients else ""
         lines = [
             f"Corollary III.6, λ_min(G*∞) ≥ λ_min(G∞): {self.verdict} ({self.reason})",
             f"  λ_min(G∞)  = {_interval(self.aggregated)}",
@@ -77,11 +76,7 @@ class Verdict:
             f"  λ_max(G*∞) = {_interval(self.largest_client_specific)}",
             f"  λ_min(G*∞) is attained by client {self.client!r}: {self.driver.sentence}",
             f"  λ_min(G∞): {self.aggregated_driver.sentence}"
-            + (
-                " These are of several clients, which only G∞ couples."
-                if self.across_clients
-                else ""
-            ),
+            + (across if self.across_clients else ""),
         ]
         return "\n".join(lines)
 
@@ -103,33 +98,25 @@ def compare_smallest_eigenvalues(
             than sampling explains draw a warning, no error: the comparison holds for any points,
             only the paper's setting does not.
         client: n labels.
-        alpha: scale of the initialisation, for the printed kernel.
+        alpha: scale of the initialisation, for the printed kernel; the other is free of it.
         kernel: "printed" for Eqs. (10), (11); "normalised" for the true limit κ₁/(dλ) at S = λI.
-        scale: λ of the normalised kernel.
+        scale: λ of the normalised kernel; the printed one has no S.
 
     Raises:
-        ValueError, TypeError: bad points (also a zero row), labels, alpha, scale or kernel.
+        ValueError, TypeError: bad points (also a zero row), labels, alpha, scale or kernel, or a
+            value other than 1 of the parameter that the kernel does not have.
     """
     points = as_points(x)
     groups = as_groups(client, len(points))
-    zero = ~points.any(axis=1)
-    if zero.any():
-        raise ValueError(
-            f"row {int(zero.argmax())} of x is zero ({int(zero.sum())} in all): it makes both "
-            "kernels singular and lies on every line; drop it."
-        )
+    _refuse_zero_rows(points)
     _warn_unless_centred(points, groups)
-    dense, masked, error = _kernels(points, client, kernel, positive(alpha, "alpha"), scale)
+    dense, masked, error = _kernels(points, client, kernel, alpha, scale)
     low, low_star = smallest_eigenvalue(dense, error), smallest_eigenvalue(masked, masked.errors)
-    names = groups.names
+    names, label = groups.names, groups.labels()
+    labels = [label[row] for row in range(len(points))]
     attained = low_star.block if low_star.block in names else names[0]
     block = names.index(attained)
-    rows = groups.rows[block]
-    labels: list[Hashable] = [None] * len(points)
-    for name, own in zip(names, groups.rows, strict=True):
-        for row in own:
-            labels[row] = name
-    driver = find_driver(masked.blocks[block], rows, low_star, points, labels)
+    driver = find_driver(masked.blocks[block], groups.rows[block], low_star, points, labels)
     aggregated_driver = find_driver(dense, np.arange(len(points)), low, points, labels)
     verdict, reason = _judge(low, low_star, len(names))
     return Verdict(
@@ -148,21 +135,37 @@ def compare_smallest_eigenvalues(
     )
 
 
+def _refuse_zero_rows(points: Float[np.ndarray, "n d"]) -> None:
+    zero = ~points.any(axis=1)
+    if zero.any():
+        raise ValueError(
+            f"row {int(zero.argmax())} of x is zero ({int(zero.sum())} in all): it makes both "
+            "kernels singular and lies on every line; drop it."
+        )
+
+
 def _kernels(
     points: Float[np.ndarray, "n d"],
     client: ArrayLike,
     kernel: object,
-    alpha: float,
+    alpha: Real,
     scale: Real,
 ) -> tuple[Float[np.ndarray, "n n"], BlockDiagonal, float]:
     """G∞, G*∞ with the blocks of G∞, and the bound of ‖ΔG∞‖₂."""
+    given = {"alpha": positive(alpha, "alpha"), "scale": positive(scale, "scale")}
     if kernel == "printed":
-        matrix, bound, parameter = gram_matrix, gram_error, alpha
+        matrix, bound, name, idle = gram_matrix, gram_error, "alpha", "scale"
     elif kernel == "normalised":
         matrix, bound = normalised_gram_matrix, normalised_gram_error
-        parameter = positive(scale, "scale")
+        name, idle = "scale", "alpha"
     else:
         raise ValueError(f'kernel must be "printed" or "normalised", not {kernel!r}.')
+    if given[idle] != 1:
+        raise ValueError(
+            f"{idle} = {given[idle]:g} has no effect on the {kernel} kernel, which takes {name} "
+            f"only: leave {idle} out, or choose the other kernel."
+        )
+    parameter = given[name]
     dense = matrix(points, parameter)
     masked = diagonal_blocks(dense, client)
     errors = tuple(bound(points[rows], parameter) for rows in masked.rows)

@@ -16,7 +16,6 @@ from theory.blocks import BlockDiagonal
 from theory.singular import heaviest_rows, matrix_cause
 
 _TARGET = 1e-7  # relative error that an unconverged Ritz value is trusted to have at first
-_TRIES = 40
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,9 @@ class Enclosure:
         upper: rigorous upper bound.
         method: how the bounds were obtained.
         cause: why a smallest eigenvalue is not certified positive, None if it is.
-        block: the block (client) that attains it, None for a dense matrix.
+        block: of several blocks (clients) the one with the least lower end (for a largest
+            eigenvalue: the greatest upper end). Where the enclosures of blocks overlap, another may
+            be the one that attains the eigenvalue. None for a dense matrix.
         rows: rows of the cause, else the largest entries of the eigenvector, in the matrix's order.
     """
 
@@ -191,22 +192,18 @@ def _bounds(
 def _outer_bound(
     matrix: Float[np.ndarray, "n n"], start: float, doubt: float, sign: int
 ) -> Fraction:
-    """Certifies a bound as near to `start` as Cholesky allows; ±‖A‖_F if it allows none.
+    """Certifies a bound as near to `start` as Cholesky allows.
 
     The first attempt succeeds if `start` is within `doubt` of the eigenvalue (Demmel's converse of
-    Rump's theorem); else the gap grows, and is then halved in ratio between failure and success.
+    Rump's theorem); else the gap grows, at the latest to a few ‖A‖_F, where the shifted matrix is
+    far from singular, and is then halved in ratio between failure and success.
     """
     size = _certify.frobenius(matrix)
     radius = float(_certify.cholesky_radius(np.abs(matrix.diagonal() - start)))
     gap = radius + doubt + 2.0**-60 * size
     failed = 0.0
-    for _ in range(_TRIES):
-        bound = _certify.shifted_bound(matrix, start - sign * gap, sign)
-        if bound is not None:
-            break
+    while (bound := _certify.shifted_bound(matrix, start - sign * gap, sign)) is None:
         failed, gap = gap, 8 * gap
-    else:
-        return -sign * Fraction(size)
     for _ in range(3 if failed else 0):
         middle = math.sqrt(failed * gap)
         closer = _certify.shifted_bound(matrix, start - sign * middle, sign)

@@ -28,7 +28,8 @@ def eigenvalues(matrix, labels):
 @pytest.mark.parametrize("kernel", ["printed", "normalised"])
 def test_all_four_enclosures_and_the_certificate(kernel):
     x = cloud()
-    result = compare_smallest_eigenvalues(x, LABELS, 1.5, kernel, 0.7)
+    given = {"alpha": 1.5} if kernel == "printed" else {"scale": 0.7}
+    result = compare_smallest_eigenvalues(x, LABELS, kernel=kernel, **given)
     matrix = gram_matrix(x, 1.5) if kernel == "printed" else normalised_gram_matrix(x, 0.7)
     plain, masked = eigenvalues(matrix, LABELS)
     for found, expected in (
@@ -208,7 +209,8 @@ def test_never_violated_and_the_largest_eigenvalue_does_not_grow(
         x = x[rng.integers(0, len(x), len(x))] * rng.choice([-2.0, 1.0, 3.0], (len(x), 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = compare_smallest_eigenvalues(x, labels, 1.3, kernel, 0.6)
+        given = {"alpha": 1.3} if kernel == "printed" else {"scale": 0.6}
+        result = compare_smallest_eigenvalues(x, labels, kernel=kernel, **given)
     assert result.verdict != "violated"
     assert result.largest_client_specific.lower <= result.largest_aggregated.upper
     assert result.client in labels and str(result)
@@ -254,6 +256,12 @@ BAD = [
     (dict(alpha=float("nan")), "alpha"),
     (dict(kernel="exact"), '"printed" or "normalised"'),
     (dict(kernel="normalised", scale=0.0), "scale"),
+    (dict(kernel="normalised", alpha=7), "alpha = 7 has no effect on the normalised kernel"),
+    (dict(kernel="normalised", alpha=7, scale=2.0), "leave alpha out"),
+    (dict(kernel="printed", scale=9), "scale = 9 has no effect on the printed kernel"),
+    (dict(scale=9.0), "leave scale out"),
+    (dict(kernel="normalised", alpha=-1.0), "alpha"),
+    (dict(scale=0.0), "scale"),
 ]
 
 

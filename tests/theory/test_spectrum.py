@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import linalg
 
 import theory
-from theory import _certify, _extreme
+from theory import _certify, _extreme, _symmetric
 
 U = 2.0**-53
 
@@ -264,6 +264,46 @@ def test_a_certificate_never_exceeds_the_eigenvalue_even_where_cholesky_is_lucky
     assert lucky > 0
 
 
+def exact_radius(diagonal):
+    """Σ γ_{i+3}/(1 − γ_{i+3}) a'_ii in rational arithmetic, i from 1."""
+    total, unit = Fraction(0), Fraction(1, 2**53)
+    for i, entry in enumerate(diagonal.tolist(), start=1):
+        constant = (i + 3) * unit / (1 - (i + 3) * unit)
+        total += constant / (1 - constant) * Fraction(entry)
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 60, 400])
+def test_the_radius_of_a_factorisation_is_rumps_sum(n):
+    rng = np.random.default_rng(n)
+    for diagonal in (np.ones(n), rng.uniform(0, 1, n), 10.0 ** rng.uniform(-30, 30, n)):
+        exact = exact_radius(diagonal)
+        # Never below, and above by no more than the rounding of the sum.
+        assert exact <= _certify.cholesky_radius(diagonal) <= exact * (1 + Fraction(1, 10**14))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 60])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_certificate_charges_the_factorisation_and_the_rounding_of_the_shift(n, sign):
+    rng = np.random.default_rng(n)
+    root = rng.standard_normal((n, 2 * n))
+    k = np.asfortranarray(root @ root.T)
+    values = np.linalg.eigvalsh(k)
+    shift = float(values[0] - 0.01) if sign > 0 else float(values[-1] + 0.01)
+    bound = _certify.shifted_bound(k, shift, sign)
+    diagonal = sign * (k.diagonal() - shift)
+    due = exact_radius(diagonal) + Fraction(float(diagonal.max())) / 2**53
+    charged = sign * (Fraction(shift) - bound)
+    assert due <= charged <= due * (1 + Fraction(1, 10**14))
+
+
+def test_the_rounding_of_the_shift_alone_can_break_a_certificate():
+    # n = 1, a - τ rounded up to the diagonal: only the charge of it keeps the bound below a.
+    for a, shift in ((1.0, -(2.0**53) - 2.0), (3.0, -(2.0**54) - 4.0)):
+        k = np.array([[a]], order="F")
+        assert _certify.shifted_bound(k, shift, 1) <= a
+
+
 @settings(deadline=None, max_examples=60)
 @given(symmetric, st.integers(0, 10**6))
 def test_rayleigh_bounds_hold_the_exact_quotient(k, seed):
@@ -363,6 +403,20 @@ def test_the_symmetric_part_is_enclosed_whichever_triangle_is_larger(power):
         found = theory.smallest_eigenvalue(k)
         assert Fraction(found.lower) <= exact <= Fraction(found.upper)
         assert found.width <= 1e-12 * 2.0**power
+
+
+@pytest.mark.parametrize("n", [2, 300])
+@pytest.mark.parametrize("size", [1e-13, 1e-160, 1e-170, 1e-290, 5e-324])
+def test_asymmetry_of_any_size_is_charged(n, size):
+    k = np.eye(n)
+    k[n - 1, 0] = size
+    defect = _symmetric.as_symmetric(k, "K").defect
+    # ‖K − Kᵀ‖_F/2 = size/√2, never below the half of it that the 2-norm needs.
+    assert Fraction(size) / 2 <= defect <= Fraction(size) * 2
+    many = np.eye(n) + np.triu(np.full((n, n), size), 1)
+    exact = np.sqrt(n * (n - 1) / 2) * (size / 1e-323 if size < 1e-300 else 1.0)
+    unit = 1e-323 if size < 1e-300 else size
+    assert float(_symmetric.as_symmetric(many, "K").defect) / unit >= exact / np.sqrt(2) * 0.49
 
 
 def test_blocks_take_the_minimum_and_name_it():

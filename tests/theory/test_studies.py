@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from fractions import Fraction
 from importlib import import_module
 
 import mpmath
@@ -190,6 +191,51 @@ def test_regime_scales_with_alpha_and_the_printed_kernel_by_alpha_squared_d():
         assert at["V"]["value"] * alpha**2 == pytest.approx(one, rel=1e-10)
         assert at["printed"]["value"] == pytest.approx(alpha**2 * 4 * g["value"], rel=1e-10)
         assert at["Lambda"]["upper"] >= at["V"]["lower"] + g["lower"]  # Weyl
+
+
+ONE = {**SMALL, "clients": 1, "samples": 1, "draws": 8, "alphas": [0.3, 0.7, 1.9]}
+
+
+@pytest.mark.parametrize("alpha", ONE["alphas"])
+def test_regime_counts_the_rounding_of_the_weighted_sum(alpha, monkeypatch):
+    """One point, kernels without error of their own: the eigenvalue is the rounded sum itself."""
+    module, kept = import_module("theory.studies.regime"), []
+    direction = module.direction_gram_matrix
+    for name in ("direction_gram_error", "normalised_gram_error"):
+        monkeypatch.setattr(module, name, lambda _: 0.0)
+    monkeypatch.setattr(module, "direction_gram_matrix", lambda x: kept.append(x) or direction(x))
+    rows, off = rows_of("regime", {**ONE, "alphas": [alpha]}), Counter()
+    for draw, x in enumerate(kept):
+        v = Fraction(direction(x).item()) / Fraction(alpha) ** 2
+        g = Fraction(module.normalised_gram_matrix(x).item())
+        for variant, exact in {"V": v, "Lambda": v + g, "Lambda*": v + g}.items():
+            row = single(rows, "smallest_eigenvalue", variant=variant, draw=draw)
+            assert Fraction(row["lower"]) <= exact <= Fraction(row["upper"])
+            off[variant] += Fraction(row["value"]) != exact
+    assert min(off.values()) > 0
+
+
+def test_regime_counts_the_errors_of_both_kernels(monkeypatch):
+    """Kernels moved by known amounts, with bounds that say so: all enclosures still hold."""
+    module, alpha = import_module("theory.studies.regime"), 0.7
+    config = {**SMALL, "draws": 1, "alphas": [alpha]}
+    plain = {r.get("variant"): r for r in rows_of("regime", config)}
+    moved = {"normalised_gram": 1e-3, "direction_gram": 3e-3}
+    for name, error in moved.items():
+        matrix = getattr(module, f"{name}_matrix")
+        monkeypatch.setattr(module, f"{name}_error", lambda _, e=error: e)
+        for sign in (1, -1):
+            shifted = lambda x, m=matrix, e=sign * error: m(x) + e * np.eye(len(x))  # noqa: E731
+            monkeypatch.setattr(module, f"{name}_matrix", shifted)
+            for row in rows_of("regime", config):
+                # 1e-9: what the plain enclosures are wide.
+                value = plain[row["variant"]]["value"]
+                assert row["lower"] - 1e-9 <= value <= row["upper"] + 1e-9, row
+        monkeypatch.setattr(module, f"{name}_matrix", matrix)
+    rows = {r["variant"]: r for r in rows_of("regime", config)}
+    both = moved["normalised_gram"] + moved["direction_gram"] / alpha**2
+    for variant, error in {"V": 3e-3 / alpha**2, "Lambda": both, "Lambda*": both}.items():
+        assert rows[variant]["upper"] - rows[variant]["lower"] == pytest.approx(2 * error, rel=1e-6)
 
 
 def test_the_witness_says_how_far_the_two_routes_are_apart(monkeypatch):

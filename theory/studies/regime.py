@@ -1,9 +1,11 @@
 """Which part of the kernel drives the rate: V/α² or G, as α grows, at infinite width, S = I."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from theory.gram import (
     direction_gram_error,
@@ -33,33 +35,51 @@ def regime(
     size = {"clients": config["clients"], "samples": config["samples"]}
     for draw in range(config["draws"]):
         x, client = unit_covariance_sample(config, data, generators, draw)
-        magnitude, direction = normalised_gram_matrix(x), direction_gram_matrix(x)
-        errors = normalised_gram_error(x), direction_gram_error(x)
+        parts = _parts(x)
+        where = {"draw": draw, **size}
+        smallest = smallest_eigenvalue(parts.magnitude, parts.magnitude_error)
+        yield enclosed("smallest_eigenvalue", smallest, variant="G", **where)
         same = client[:, None] == client[None, :]
-        yield enclosed(
-            "smallest_eigenvalue",
-            smallest_eigenvalue(magnitude, errors[0]),
-            variant="G",
-            draw=draw,
-            **size,
-        )
         for alpha in config["alphas"]:
-            where = {"draw": draw, "parameter": alpha, **size}
-            weighted, error = direction / alpha**2, errors[1] / alpha**2
-            # Dividing by α² errs by 2u on every entry and adding by u: eps = 2u covers each.
-            rounding = np.finfo(float).eps * float(
-                np.linalg.norm(weighted) + np.linalg.norm(magnitude)
-            )
-            for variant, matrix, bound in (
-                ("V", weighted, error + rounding),
-                ("Lambda", weighted + magnitude, error + errors[0] + 2 * rounding),
-                ("Lambda*", weighted + magnitude * same, error + errors[0] + 2 * rounding),
-                ("printed", gram_matrix(x, alpha), gram_error(x, alpha)),
-            ):
-                yield enclosed(
-                    "smallest_eigenvalue",
-                    smallest_eigenvalue(matrix, bound),
-                    variant=variant,
-                    **where,
-                )
+            kernels = _weighted(parts, same, alpha)
+            kernels["printed"] = gram_matrix(x, alpha), gram_error(x, alpha)
+            for variant, (matrix, error) in kernels.items():
+                smallest = smallest_eigenvalue(matrix, error)
+                at = {"variant": variant, "parameter": alpha, **where}
+                yield enclosed("smallest_eigenvalue", smallest, **at)
         progress((draw + 1) / config["draws"])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """G∞ and V∞ with the bounds of their errors in the 2-norm."""
+
+    magnitude: Float[np.ndarray, "n n"]
+    magnitude_error: float
+    direction: Float[np.ndarray, "n n"]
+    direction_error: float
+
+
+def _parts(x: Float[np.ndarray, "n d"]) -> _Parts:
+    return _Parts(
+        normalised_gram_matrix(x),
+        normalised_gram_error(x),
+        direction_gram_matrix(x),
+        direction_gram_error(x),
+    )
+
+
+def _weighted(
+    parts: _Parts, same: Bool[np.ndarray, "n n"], alpha: float
+) -> dict[str, tuple[Float[np.ndarray, "n n"], float]]:
+    """V∞/α², Λ∞ and Λ*∞ (`same` masks the clients), each with the bound of its error."""
+    weighted, magnitude = parts.direction / alpha**2, parts.magnitude
+    error = parts.direction_error / alpha**2
+    # Dividing by α² errs by 2u on every entry and adding by u: eps = 2u covers each.
+    rounding = np.finfo(float).eps * float(np.linalg.norm(weighted) + np.linalg.norm(magnitude))
+    total = error + parts.magnitude_error + 2 * rounding
+    return {
+        "V": (weighted, error + rounding),
+        "Lambda": (weighted + magnitude, total),
+        "Lambda*": (weighted + magnitude * same, total),
+    }
