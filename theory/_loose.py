@@ -12,12 +12,24 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     Array = np.ndarray
+    Arrays = tuple[np.ndarray, ...]
+    Numbers = tuple[float, ...]
     Flag = bool
     Means = Mapping[Hashable, object]
     Names = tuple[Hashable, ...]
     Real = float
     Whole = int
 else:
-    Array = ArrayLike = Flag = Means = Names = Real = Whole = object
+    Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Whole = object
 
-__all__ = ["Array", "ArrayLike", "Flag", "Means", "Names", "Real", "Whole"]
+__all__ = [
+    "Array",
+    "ArrayLike",
+    "Arrays",
+    "Flag",
+    "Means",
+    "Names",
+    "Numbers",
+    "Real",
+    "Whole",
+]

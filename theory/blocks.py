@@ -1,13 +1,13 @@
 """Block-diagonal symmetric matrices, one block per client, never allocated in full."""
 
-from collections.abc import Hashable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from theory._loose import ArrayLike
-from theory._validate import as_groups, as_matrix
+from theory._loose import ArrayLike, Arrays, Names, Numbers
+from theory._validate import as_groups, as_label, as_matrix, real
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,18 +22,37 @@ class BlockDiagonal:
             `smallest_eigenvalue(K, error=K.errors)`. Zeros when the entries are taken as exact.
     """
 
-    names: tuple[Hashable, ...]
-    blocks: tuple[Float[np.ndarray, "_ _"], ...]
-    rows: tuple[Int[np.ndarray, " _"], ...]
-    errors: tuple[float, ...] = ()
+    names: Names
+    blocks: Arrays
+    rows: Arrays
+    errors: Numbers = ()
 
     def __post_init__(self) -> None:
+        """Converts lists to tuples and arrays, and refuses parts that do not fit.
+
+        Raises:
+            TypeError: a part that is no sequence, blocks or errors that are no real numbers, rows
+                that are no integers.
+            ValueError: parts of different lengths, a block that is not square and finite, a name
+                used twice, rows that are not a permutation, a negative error.
+        """
+        for part in ("names", "blocks", "rows", "errors"):
+            object.__setattr__(self, part, _as_tuple(getattr(self, part), part))
         if not self.errors:
             object.__setattr__(self, "errors", (0.0,) * len(self.blocks))
         if not self.blocks or len({len(self.names), len(self.blocks), len(self.rows)}) != 1:
             raise ValueError("names, blocks and rows must be of one length, at least 1.")
-        if len(self.errors) != len(self.blocks) or not all(e >= 0 for e in self.errors):
+        names = tuple(as_label(name, f"name {i} in names") for i, name in enumerate(self.names))
+        if len(set(names)) < len(names):
+            raise ValueError("names must hold every client once.")
+        errors = tuple(real(error, "each of errors") for error in self.errors)
+        if len(errors) != len(self.blocks) or not all(error >= 0 for error in errors):
             raise ValueError("errors must hold one number >= 0 per block.")
+        pairs = list(zip(names, self.blocks, strict=True))
+        object.__setattr__(self, "blocks", tuple(as_matrix(b, f"block {n!r}") for n, b in pairs))
+        object.__setattr__(self, "rows", tuple(_as_indices(rows) for rows in self.rows))
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "errors", errors)
         for name, block, rows in zip(self.names, self.blocks, self.rows, strict=True):
             if block.shape != (len(rows), len(rows)):
                 raise ValueError(
@@ -59,6 +78,23 @@ class BlockDiagonal:
         for block, rows in zip(self.blocks, self.rows, strict=True):
             result[np.ix_(rows, rows)] = block
         return result
+
+
+def _as_tuple(part: object, name: str) -> tuple[object, ...]:
+    shape = getattr(part, "shape", (0,))
+    if isinstance(part, str | bytes | Mapping | Set) or not isinstance(part, Iterable) or not shape:
+        raise TypeError(f"{name} must be a sequence with one entry per client.")
+    return tuple(part)
+
+
+def _as_indices(rows: object) -> Int[np.ndarray, " _"]:
+    try:
+        array = np.asarray(rows)
+    except (TypeError, ValueError, RuntimeError):
+        array = np.empty(0)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise TypeError("rows must hold one array of integer indices per client.")
+    return array.astype(np.intp, copy=False)
 
 
 def diagonal_blocks(matrix: ArrayLike, client: ArrayLike) -> BlockDiagonal:

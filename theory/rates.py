@@ -15,10 +15,11 @@ class Rate:
     """Linear convergence ‖f(t) − y‖² ≤ factor^t ‖f(0) − y‖² of Theorem III.4.
 
     Attributes:
-        factor: 1 − ηe₀/2, in (0, 1).
+        factor: 1 − ηe₀/2, in (0, 1]; 1.0 where it differs from 1 by less than rounding.
         step_size: the η it holds for.
         largest_step_size: 1/λ_max, beyond which the theorem does not reach.
-        rounds: steps until ‖f − y‖² is below `tolerance` times its start.
+        rounds: steps until ‖f − y‖² is below `tolerance` times its start, of log(1 − ηe₀/2) itself
+            and not of the rounded factor.
     """
 
     factor: float
@@ -66,12 +67,15 @@ def convergence_rate(
 
     Raises:
         ValueError, TypeError: e0 or λ_max is not positive, η exceeds 1/λ_max, the tolerance is
-            outside (0, 1), or the factor is not positive.
+            outside (0, 1), the factor is not positive, or 1/λ_max or the number of rounds is beyond
+            the range of float64.
     """
     low = positive_e0(e0, upper=False)
     high = largest_eigenvalue
     top = positive(high.upper if isinstance(high, Enclosure) else high, "largest_eigenvalue")
     limit = 1.0 / top
+    if math.isinf(limit):
+        raise ValueError(f"1/λ_max with λ_max = {top:.3g} is beyond float64: rescale the kernel.")
     eta = limit if step_size is None else positive(step_size, "step_size")
     if eta > limit * (1 + 1e-15):
         raise ValueError(
@@ -82,9 +86,13 @@ def convergence_rate(
     if target >= 1:
         raise ValueError(f"tolerance must be below 1, not {target:g}: 1e-3 asks for a thousandth.")
     decay = log_factor(low, eta)
-    if decay == 0:
-        raise ValueError(f"e0 = {low:.3g} is too small for a rate in double precision.")
-    return Rate(math.exp(decay), eta, limit, max(1, math.ceil(math.log(target) / decay)))
+    rounds = math.log(target) / decay if decay else math.inf
+    if math.isinf(rounds):
+        raise ValueError(
+            f"e0 = {low:.3g} with step size {eta:.3g} takes more rounds than float64 can count: "
+            "no rate can be given."
+        )
+    return Rate(math.exp(decay), eta, limit, max(1, math.ceil(rounds)))
 
 
 def required_width(
@@ -104,7 +112,7 @@ def required_width(
         ValueError, TypeError: an argument is outside the range stated above.
     """
     low = positive_e0(e0, upper=False)
-    count = at_least(n, 1, "n")
+    count = real(at_least(n, 1, "n"), "n")
     scale = positive(alpha, "alpha")
     risk = positive(delta, "delta")
     if risk >= 1:

@@ -54,19 +54,19 @@ def diagnose(x: ArrayLike, tolerance: Real = 32 * UNIT_ROUNDOFF) -> Diagnosis | 
 
     Args:
         x: points, (n, d).
-        tolerance: angle in radians below which two lines count as one; by default the rounding of a
-            rescaled row.
+        tolerance: angle in radians, in (0, 0.1), below which two lines count as one; by default the
+            rounding of a rescaled row.
 
     Returns:
         What was found, or None if no two rows lie on a line and none is zero.
 
     Raises:
         TypeError: points that are no real numbers.
-        ValueError: bad points or a tolerance that is not positive.
+        ValueError: bad points or a tolerance outside (0, 0.1).
     """
-    points = unit_rows(as_points(x))
+    points, angle = unit_rows(as_points(x)), as_angle(tolerance)
     zero = tuple(np.flatnonzero(points.norm == 0).tolist())
-    plus, minus = _lines(points.unit, positive(tolerance, "tolerance"), points.norm > 0)
+    plus, minus = _lines(points.unit, angle, points.norm > 0)
     duplicates = tuple(tuple(side) for side in (*plus, *minus) if len(side) > 1)
     antipodal = tuple((a[0], b[0]) for a, b in zip(plus, minus, strict=True) if b)
     directions = points.unit[[p for p, _ in antipodal]]
@@ -88,6 +88,14 @@ def diagnose(x: ArrayLike, tolerance: Real = 32 * UNIT_ROUNDOFF) -> Diagnosis | 
     rows = tuple(sorted({row for group in groups for row in group}))
     cause = cause[0].upper() + cause[1:]
     return Diagnosis(singular, cause, rows, zero, duplicates, antipodal, rank)
+
+
+def as_angle(tolerance: Real) -> float:
+    """An angle in radians in (0, 0.1), below which lines may count as one."""
+    angle = positive(tolerance, "tolerance")
+    if angle >= 0.1:
+        raise ValueError(f"tolerance is an angle in radians below 0.1, not {angle:g}.")
+    return angle
 
 
 def _antipodal_sentence(pairs: tuple[tuple[int, int], ...], rank: int) -> str:
@@ -158,8 +166,11 @@ def matrix_cause(
     bounds: tuple[Fraction, Fraction],
     vector: Float[np.ndarray, " n"],
     names: Int[np.ndarray, " n"],
+    scaled: bool = False,
 ) -> tuple[str, tuple[int, ...]]:
     """Says why λ_min, within `bounds`, is not certified positive; also returns the rows.
+
+    `scaled` tells that small entries may have become zero before.
 
     A row or a pair is the cause when its own principal submatrix has an eigenvalue as small as the
     bounds leave room for: that already forces λ_min down (Cauchy interlacing).
@@ -178,7 +189,11 @@ def matrix_cause(
         weak = weak[np.argsort(diagonal[weak], kind="stable")][:_SHOWN]
         rows = tuple(weak.tolist())
         zero = not matrix[:, weak].any()
-        what = "zero" if zero else "below the rounding of the largest ones: rescale the points"
+        what = "zero" if zero and not scaled else "below the rounding of the largest ones"
+        if zero and scaled:
+            what = f"zero or {what}"
+        if what != "zero":
+            what += ": rescale the points"
         return (
             f"{_list('row', names[weak].tolist())} {'is' if weak.size == 1 else 'are'} {what}.",
             rows,
