@@ -272,17 +272,14 @@ def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 
 
 def save(path: Path, state: Any) -> None:
-    """Save a checkpoint; a disk that refuses is said as for any other file."""
-    from safetensors import SafetensorError
-
+    """Save a checkpoint; a disk that refuses it is no failure of the run."""
     from empirical.checkpoint import save_checkpoint
-    from figures._files import explained
+    from figures.records import OutputError
 
-    with explained("write", path):
-        try:
-            save_checkpoint(path, state)
-        except SafetensorError as error:  # it hides the system's error in its text
-            raise OSError(str(error)) from error
+    try:
+        save_checkpoint(path, state)
+    except OSError as error:
+        raise OutputError(str(error)) from error
 
 
 def usable_cores() -> int:

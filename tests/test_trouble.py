@@ -13,9 +13,12 @@ import warnings
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors import SafetensorError
 
 import paper_repro
 from empirical.executor import Result, TaskError
+from empirical.state import FederationState
 from figures.index import write_index
 from figures.records import OutputError, RunStore
 
@@ -64,21 +67,18 @@ def test_a_disk_that_refuses_a_worker_is_output_trouble(cli, quick, tiny, tmp_pa
     assert list((tmp_path / "r" / "runs").iterdir()) == []
 
 
-def safetensors_error(path, state):
-    from safetensors import SafetensorError
+@pytest.mark.parametrize(
+    "error", [SafetensorError(f"I/O error: {FULL} (os error 28)"), OSError(errno.ENOSPC, FULL)]
+)
+def test_a_checkpoint_that_cannot_be_written_is_output_trouble(monkeypatch, tmp_path, error):
+    def refuse(*_):
+        raise error
 
-    raise SafetensorError(f"I/O error: {FULL} (os error 28)")
-
-
-def os_error(path, state):
-    raise OSError(errno.ENOSPC, FULL)
-
-
-@pytest.mark.parametrize("refuse", [safetensors_error, os_error])
-def test_a_checkpoint_that_cannot_be_written_is_output_trouble(monkeypatch, tmp_path, refuse):
-    monkeypatch.setattr("empirical.checkpoint.save_checkpoint", refuse)
-    with pytest.raises(OutputError, match=f"cannot write .*c.safetensors: .*{FULL}"):
-        paper_repro.save(tmp_path / "c.safetensors", None)
+    monkeypatch.setattr("empirical.checkpoint.save_file", refuse)
+    state = FederationState("complete", 1, {"w": torch.zeros(2)}, {}, {}, ())
+    with pytest.raises(OutputError, match=rf"c\.safetensors cannot be written .*{FULL}"):
+        paper_repro.save(tmp_path / "c.safetensors", state)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_errors_of_a_worker_stay_what_they_are(tmp_path):
