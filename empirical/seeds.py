@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,7 +71,8 @@ def repeatable(device: str | torch.device) -> Iterator[None]:
     if torch.device(device).type != "cuda":
         yield
         return
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
+    matmul: Any = torch.backends.cuda.matmul
     before = (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32, matmul.allow_tf32)
     strict = torch.are_deterministic_algorithms_enabled()
     mild = torch.is_deterministic_algorithms_warn_only_enabled()
