@@ -34,9 +34,14 @@ def rounded(value: Fraction, up: bool) -> float:
     try:
         nearest = float(value)
     except OverflowError:
-        raise ValueError("eigenvalues beyond the range of float64: divide the matrix.") from None
-    wrong = Fraction(nearest) < value if up else Fraction(nearest) > value
-    return math.nextafter(nearest, math.inf if up else -math.inf) if wrong else nearest
+        nearest = math.inf
+    if math.isfinite(nearest) and (Fraction(nearest) < value if up else Fraction(nearest) > value):
+        nearest = math.nextafter(nearest, math.inf if up else -math.inf)
+    if math.isinf(nearest):
+        raise ValueError(
+            "the eigenvalue is beyond the range of float64: divide the matrix by a power of ten."
+        )
+    return nearest
 
 
 def cholesky_radius(diagonal: Float[np.ndarray, " n"]) -> Fraction:

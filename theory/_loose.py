@@ -6,7 +6,7 @@ A run-time type checker would otherwise answer bad input before the function's o
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     import numpy as np
     from numpy.typing import ArrayLike
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     Means = Mapping[Hashable, object]
     Names = tuple[Hashable, ...]
     Real = float
+    Steps = Iterable[int]
     Whole = int
 else:
-    Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Whole = object
+    Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Steps = Whole = object
 
 __all__ = [
     "Array",
@@ -31,5 +32,6 @@ __all__ = [
     "Names",
     "Numbers",
     "Real",
+    "Steps",
     "Whole",
 ]

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from theory._angles import ClosePairs, close_pairs
 from theory._loose import ArrayLike, Real
-from theory._validate import Groups, as_groups, as_points, positive
-from theory.singular import Diagnosis, diagnose
+from theory._validate import Groups, as_groups, as_points
+from theory.singular import Diagnosis, as_angle, diagnose
 
 Centring = Literal["exact", "sampling", "absent"]
 
@@ -80,9 +80,7 @@ def check_assumption(x: ArrayLike, client: ArrayLike, tolerance: Real = 1e-10) -
     """
     points = as_points(x)
     groups = as_groups(client, len(points))
-    limit = positive(tolerance, "tolerance")
-    if limit >= 0.1:
-        raise ValueError(f"tolerance is an angle in radians below 0.1, not {limit:g}.")
+    limit = as_angle(tolerance)
     centred = centredness(points, groups)
     zero, rest = (np.flatnonzero(points.any(axis=1) == some) for some in (False, True))
     pairs = close_pairs(points[rest], limit)

@@ -152,6 +152,8 @@ def _kernels(
     scale: Real,
 ) -> tuple[Float[np.ndarray, "n n"], BlockDiagonal, float]:
     """G∞, G*∞ with the blocks of G∞, and the bound of ‖ΔG∞‖₂."""
+    if not isinstance(kernel, str):
+        raise TypeError(f'kernel must be "printed" or "normalised", not {type(kernel).__name__}.')
     given = {"alpha": positive(alpha, "alpha"), "scale": positive(scale, "scale")}
     if kernel == "printed":
         matrix, bound, name, idle = gram_matrix, gram_error, "alpha", "scale"

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from theory._decay import decades, decay_bound, with_rounding, worst_step
 from theory._loose import ArrayLike, Real
-from theory._validate import positive
+from theory._validate import as_real_array, positive
 from theory.assumption import Assumption, check_assumption
 from theory.comparison import Verdict, compare_smallest_eigenvalues
 from theory.descent import KernelSpectra, Trajectory
@@ -17,6 +17,7 @@ from theory.network import Array
 from theory.rates import (
     Rate,
     RequiredWidth,
+    as_risk,
     convergence_rate,
     positive_e0,
     required_width,
@@ -138,11 +139,21 @@ def corollary_iii5(
     return _decay_check("Corollary III.5", run, e0, step_size, delta)
 
 
-def corollary_iii6(aggregated: Enclosure, client_specific: Enclosure) -> Inequality:
+def corollary_iii6(
+    aggregated: "Enclosure | object", client_specific: "Enclosure | object"
+) -> Inequality:
     """Corollary III.6: λ_min(G∞) ≤ λ_min(G*∞), where both have literally the same blocks.
 
     It does not extend to Λ: V is not masked, and λ_min(Λ*) < λ_min(Λ) occurs.
+
+    Raises:
+        TypeError: an argument is no `Enclosure`.
     """
+    if not isinstance(aggregated, Enclosure) or not isinstance(client_specific, Enclosure):
+        raise TypeError(
+            "both arguments must be enclosures, as of smallest_eigenvalue(K, error): a bare number "
+            "says nothing about its rounding."
+        )
     return Inequality("λ_min(G∞) ≤ λ_min(G*∞)", "Corollary III.6", aggregated, client_specific)
 
 
@@ -153,17 +164,21 @@ def _decay_check(
     step_size: Real | None,
     delta: Real,
 ) -> DecayCheck:
-    high = positive_e0(e0, upper=True)
+    high, risk = positive_e0(e0, upper=True), as_risk(delta)
     low = max(0.0, e0.lower) if isinstance(e0, Enclosure) else high
     if isinstance(run, Trajectory):
         _check_run(source, run, low, step_size)
         eta, rounding, curve = run.step_size, run.rounding, run.squared_residuals
         eigenvalue = _eigenvalue(source, run.spectra, low, high)
-        hypotheses = _hypotheses(run, low, delta)
+        hypotheses = _hypotheses(run, low, risk)
     else:
         if step_size is None:
             raise ValueError("A bare curve needs its step size: pass step_size=η.")
-        eta, rounding, curve = positive(step_size, "step_size"), None, np.asarray(run, np.float64)
+        eta, rounding, curve = (
+            positive(step_size, "step_size"),
+            None,
+            as_real_array(run, "The curve"),
+        )
         eigenvalue, hypotheses = None, Hypotheses()
     _check_curve(curve)
     measured = with_rounding(curve, rounding)

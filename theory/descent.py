@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from theory._engine import Engine
-from theory._loose import ArrayLike, Real, Whole
-from theory._validate import positive
+from theory._loose import ArrayLike, Real, Steps, Whole
+from theory._validate import as_matrix, as_real_array, positive
 from theory.kernel_spectra import KernelSpectra, as_spectra, extremes
 from theory.network import Array, Inputs, Network, as_inputs, at_least
 
@@ -81,7 +81,7 @@ def gradient_descent(
     *,
     step_size: Real,
     steps: Whole,
-    kernels_at: Iterable[Whole] = (0,),
+    kernels_at: Steps = (0,),
     progress: Callable[[float], object] | None = None,
 ) -> Trajectory:
     """Minimises L = ½ Σ_p (f(x_p) − y_p)² over (V, γ), c fixed, by full-batch gradient descent.
@@ -106,6 +106,8 @@ def gradient_descent(
     targets = _as_targets(problem.y, len(inputs.x))
     eta = positive(step_size, "step_size")
     total = at_least(steps, 0, "steps")
+    if not isinstance(kernels_at, Iterable):
+        raise TypeError(f"kernels_at must be a sequence of steps, such as ({kernels_at!r},).")
     wanted = {at_least(step, 0, "kernels_at") for step in kernels_at}
     if wanted and max(wanted) > total:
         raise ValueError(f"kernels_at asks for step {max(wanted)} of only {total} steps.")
@@ -169,9 +171,9 @@ def linearised_losses(
     Raises:
         ValueError, TypeError: shapes do not fit, a number is not finite, η ≤ 0 or steps < 0.
     """
-    matrix = np.asarray(kernel, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ValueError("kernel must be a finite square matrix, such as kernels(…).Lambda.")
+    matrix = as_matrix(kernel, "kernel")
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError("kernel must be a square matrix, such as kernels(…).Lambda.")
     if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
         raise ValueError("kernel is not symmetric; pass (K + K.T) / 2.")
     start = _as_targets(residual, len(matrix), "residual")
@@ -179,9 +181,9 @@ def linearised_losses(
     times = np.arange(at_least(steps, 0, "steps") + 1)
     values, vectors = np.linalg.eigh(matrix)
     energy = 0.5 * (vectors.T @ start) ** 2
-    base = (1.0 - eta * values) ** 2
     out = np.zeros(len(times))
     with np.errstate(over="ignore", under="ignore"):
+        base = (1.0 - eta * values) ** 2
         for rate, weight in zip(base, energy, strict=True):
             if weight > 0:
                 out += weight * rate**times
@@ -190,16 +192,10 @@ def linearised_losses(
 
 def _as_targets(values: ArrayLike, count: int, name: str = "y") -> Float[Array, " n"]:
     """`count` finite real numbers as float64."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}.")
+    array = as_real_array(values, name)
     if array.shape != (count,):
         raise ValueError(f"{name} has shape {array.shape}; ({count},) is needed, one per point.")
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{name} holds NaN or infinity at position {np.argmin(np.isfinite(array))}."
-        )
-    return array.astype(np.float64)
+    return array.copy()
 
 
 def _e0_limit(inputs: Inputs) -> float:

@@ -89,8 +89,8 @@ def convergence_rate(
     rounds = math.log(target) / decay if decay else math.inf
     if math.isinf(rounds):
         raise ValueError(
-            f"e0 = {low:.3g} with step size {eta:.3g} takes more rounds than float64 can count: "
-            "no rate can be given."
+            f"e0 = {low:.3g} is too small for a rate at step size {eta:.3g}: it takes more rounds "
+            "than float64 can count."
         )
     return Rate(math.exp(decay), eta, limit, max(1, math.ceil(rounds)))
 
@@ -114,15 +114,21 @@ def required_width(
     low = positive_e0(e0, upper=False)
     count = real(at_least(n, 1, "n"), "n")
     scale = positive(alpha, "alpha")
-    risk = positive(delta, "delta")
-    if risk >= 1:
-        raise ValueError(f"delta is a probability of failure in (0, 1), not {risk:g}.")
+    risk = as_risk(delta)
     log = math.log(count / risk)
     ratio = count / low
     # Products, not powers: they overflow to infinity instead of raising.
     quartic = (ratio / scale) * (ratio / scale) * (ratio / scale) * (ratio / scale) * log
     quadratic = ratio * ratio * log
     return RequiredWidth(max(quartic, quadratic), quartic, quadratic)
+
+
+def as_risk(delta: Real) -> float:
+    """A probability of failure, in (0, 1)."""
+    risk = positive(delta, "delta")
+    if risk >= 1:
+        raise ValueError(f"delta is a probability of failure in (0, 1), not {risk:g}.")
+    return risk
 
 
 def positive_e0(e0: Enclosure | Real, *, upper: bool) -> float:

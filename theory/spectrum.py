@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from theory import _certify, _extreme
 from theory._loose import ArrayLike, Real
 from theory._symmetric import Symmetric, as_symmetric
-from theory._validate import non_negative
+from theory._validate import non_negative, real
 from theory.blocks import BlockDiagonal
 from theory.singular import heaviest_rows, matrix_cause
 
@@ -33,14 +33,16 @@ class Enclosure:
         rows: rows of the cause, else the largest entries of the eigenvector, in the matrix's order.
     """
 
-    lower: float
-    upper: float
+    lower: Real
+    upper: Real
     method: str
     cause: str | None = None
     block: Hashable | None = None
     rows: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        for end in ("lower", "upper"):
+            object.__setattr__(self, end, real(getattr(self, end), f"{end} end of an enclosure"))
         if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
             raise ValueError(f"enclosure [{self.lower}, {self.upper}] must be finite.")
         if self.lower > self.upper:
@@ -57,8 +59,8 @@ class Enclosure:
         return self.lower + self.width / 2
 
     def contains(self, value: Real) -> bool:
-        """Whether lower <= value <= upper."""
-        return bool(self.lower <= value <= self.upper)
+        """Whether lower <= value <= upper; TypeError for what is no real number."""
+        return self.lower <= real(value, "value") <= self.upper
 
     def widened(self, error: Real) -> "Enclosure":
         """Returns the enclosure for a matrix at spectral distance at most `error` (Weyl)."""
@@ -160,7 +162,7 @@ def _enclose(
     lower, upper = low * unit - slack, high * unit + slack
     cause, heavy = None, heaviest_rows(vector)
     if sign > 0 and lower <= 0:
-        cause, heavy = matrix_cause(matrix, (low, high), vector, rows)
+        cause, heavy = matrix_cause(matrix, (low, high), vector, rows, symmetric.exponent != 0)
     return Enclosure(
         _certify.rounded(lower, up=False),
         _certify.rounded(upper, up=True),
