@@ -2,12 +2,19 @@
 
 import contextlib
 import io
+import os
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import threadpoolctl
+
+# One thread a test process: two of them with two threads each would wait for one another's cores.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+threadpoolctl.threadpool_limits(1)  # what plugins have loaded already read no variable any more
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # for bare `pytest`; worker processes inherit it
