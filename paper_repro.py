@@ -32,7 +32,7 @@ PRESETS = {
     # FedBN's published setting for digits (Li et al. 2021).
     "paper": {"model": "digits_cnn", "rounds": 100, "seeds": 5, "weights": "uniform"},
 }
-SECONDS_A_ROUND = {"compact_cnn": 1.5, "digits_cnn": 15.0}
+SECONDS_A_ROUND = {"compact_cnn": 1.2, "digits_cnn": 15.0}
 POLICIES = ("aggregated", "client_specific")
 MARK = {
     **dict.fromkeys(("certified", "supported"), "bold green"),
@@ -87,7 +87,7 @@ class Options:
 
     section: Annotated[str, _flag("which section, or all; --list shows them")] = ""
     preset: Annotated[str, _flag("quick, default or paper")] = "default"
-    federation: Annotated[str, _flag("name of a federation, or a path")] = "digits"
+    federation: Annotated[str, _flag("name of a federation; --list shows them")] = "digits"
     data: Annotated[Path | None, _flag("folder of the federation's files")] = None
     seeds: Annotated[int | None, _flag("how many seeds, counted from 0")] = None
     device: Annotated[str, _flag("auto, cpu, cuda or cuda:k")] = "auto"
@@ -439,7 +439,8 @@ def run_section(name: str, options: Options) -> bool:
     manifests = {run: store.manifest(run) for run in shown["runs"]}
     if not options.redraw:
         mention_older(manifests, {config_hash(task.config) for task in todo})
-    product = section.present(rows, manifests, options.out / name, shown["options"])
+    with console.status("drawing the figures"):
+        product = section.present(rows, manifests, options.out / name, shown["options"])
     report_on(product)
     return product.proven_hold
 

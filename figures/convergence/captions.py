@@ -36,7 +36,8 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "Effect of the width",
         "Worst case over f and f*, both step sizes, draws and steps. (a) Largest |log₁₀| of the "
         "measured squared residual by its linearised prediction, as long as both exceed 10⁻²⁰ "
-        "of the start. (b) Smallest λ_min(Λ(t)) along training by e₀/2; Theorem III.4 needs 1.",
+        "of the start. (b) Smallest computed λ_min(Λ(t)) at nine steps of training by e₀/2; "
+        "Theorem III.4 needs 1.",
     ),
     "training": (
         "Training the federation",

@@ -107,7 +107,10 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
     for name, style in looks(clients).items():
         own = of(star, client=name)
         if own.height:
-            points = {**style.points(), "label": f"$G^{{*\\infty}}$, client {style.label}"}
+            # Hollow, so that the line of G∞ shows through.
+            points = {**style.points(), "markerfacecolor": "none"}
+            points |= {"markeredgecolor": style.colour, "markeredgewidth": 1.0}
+            points |= {"label": f"$G^{{*\\infty}}$, client {style.label}"}
             tail.plot(own["place"], own["value"], **points)
     tail.set(xlabel="rank from the smallest", ylabel="eigenvalue")
     tail.set_ylim(bottom=0)

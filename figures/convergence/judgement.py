@@ -32,7 +32,7 @@ def corollary(draws: pl.DataFrame) -> Iterator[Claim]:
             "UniFed, Corollary III.6",
             "λ_min(G∞) or λ_min(G*∞) may be 0"
             if ratio is None
-            else f"λ_min(G*∞)/λ_min(G∞) = {number(ratio, 4)}",
+            else f"λ_min(G*∞)/λ_min(G∞) = {number(ratio, 5)}",
             None if ratio is None else (row["ratio_lower"], row["ratio_upper"]),
             row["verdict"],
             SMALLEST,

@@ -93,9 +93,14 @@ def distances(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def slacks(table: pl.DataFrame) -> pl.DataFrame:
-    """Per data, α and m: the smallest λ_min(Λ(t))/(e₀/2) over f, f*, draws and steps."""
-    return table.group_by("data", "alpha", "width", maintain_order=True).agg(
-        value=pl.col("eigenvalue_over_half_e0").min()
+    """Per data, α and m: the smallest λ_min(Λ(t))/(e₀/2) over f, f*, draws and steps, computed.
+
+    Not the certified lower end: far from its linearisation training drives neurons onto the edge
+    of their half-spaces, where the kernel jumps and nothing can be certified.
+    """
+    known = table.filter(pl.col("e0") > 0)
+    return known.group_by("data", "alpha", "width", maintain_order=True).agg(
+        value=(pl.col("smallest_during") / (pl.col("e0") / 2)).min()
     )
 
 
@@ -201,6 +206,11 @@ def descents(frame: pl.DataFrame) -> pl.DataFrame:
             table = table.join(
                 part.rename({"lower": f"{name}_lower"}), on=keys, how="left", maintain_order="left"
             )
+    during = of(rows, metric="smallest_eigenvalue_during")
+    during = during.group_by(*RUN, "variant", maintain_order=True).agg(
+        smallest_during=pl.col("value").min()
+    )
+    table = table.join(during, on=[*RUN, "variant"], how="left", maintain_order="left")
     start = of(rows, metric="smallest_eigenvalue").select(
         *RUN,
         pl.col("variant").alias("net"),

@@ -141,7 +141,8 @@ def test_a_worker_that_will_not_end_is_killed(
 
 
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs inherit it ignored
 from empirical.executor import run_tasks, Result
 
 def work(path, report):

@@ -119,6 +119,11 @@ def _run(s, variant, eta, k):
             value = s["start"] * decay * factor
             rows.append({"metric": metric, "value": value, "round": step, **where})
         rows.append(enclosed("bound", s["start"] * 0.99**step, round=step, **where))
+    # Far above the certified ratio at first; then what the ratio is of: computed, e₀ (k + 1) by 2.
+    for step, factor in ((0, 9.0), (20, 1.0)):
+        value = factor * (s["ratio"] + k) * s["e0"] * (k + 1) / 2
+        metric = "smallest_eigenvalue_during"
+        rows.append({"metric": metric, "value": value, "round": step, **where})
     note = {"note": s["decay"], "round": 10, **where}
     return [
         *rows,

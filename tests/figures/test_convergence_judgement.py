@@ -58,7 +58,7 @@ def test_a_singular_draw_is_open_and_has_no_ratio():
 def test_corollary_on_all_points_counts_them():
     claim = only(spectrum(Records(), 1.0, 2.0, points=5), "corollary-iii.6.digits")
     assert claim.verdict == "certified" and "on all 5 training images" in claim.claim
-    assert claim.measured == "λ_min(G*∞)/λ_min(G∞) = 2.000"
+    assert claim.measured == "λ_min(G*∞)/λ_min(G∞) = 2.0000"
     assert claim.interval == pytest.approx((1.99 / 1.01, 2.01 / 0.99), rel=1e-14)
 
 

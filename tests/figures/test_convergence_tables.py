@@ -4,7 +4,7 @@ import math
 from statistics import median
 
 import pytest
-from synthetic import Records, corollary, descent, everything, regime, spectrum
+from synthetic import Records, corollary, descent, enclosed, everything, regime, spectrum
 
 from figures.convergence import summarise, theory_tables
 from figures.convergence.frame import joined, of
@@ -166,6 +166,22 @@ def test_slacks_are_the_smallest_ratio_per_alpha_and_width():
     descent(records, width=2048, ratio=1.5)
     table = made(records).slacks
     assert table.select("width", "value").rows() == [(512, 2.5), (2048, 1.5)]
+
+
+def test_slacks_are_computed_ratios_where_nothing_can_be_certified():
+    # A neuron on the edge of its half-space: the certified lower end is −2505, the eigenvalue 9.
+    records, run = Records(), {"study": "dynamics", "data": "gaussian", "draw": 0}
+    where = {"variant": "f|common"}
+    records.add(
+        {**run, "alpha": 0.5, "width": 512},
+        [
+            {"metric": "step_size", "value": 0.1, **where},
+            {"metric": "eigenvalue_over_half_e0", "value": -2505.0, "note": "consistent", **where},
+            {"metric": "smallest_eigenvalue_during", "value": 9.0, "round": 250, **where},
+            enclosed("limit_smallest_eigenvalue", 0.5, 0.01, variant="f"),
+        ],
+    )
+    assert made(records).slacks["value"].to_list() == [36.0]
 
 
 def test_entry_gaps_are_one_row_a_run():

@@ -60,7 +60,7 @@ def convergence_plan(preset: str, data: str) -> list[Study]:
             {"study": "corollary", "data": source, "sizes": sizes, **draws},
             seconds,
         )
-        for source, sizes, seconds in ((data, real_sizes, 30.0), ("gaussian", gaussian_sizes, 10.0))
+        for source, sizes, seconds in ((data, real_sizes, 5.0), ("gaussian", gaussian_sizes, 3.0))
     ]
     plan.append(Study("spectra, all points", {"study": "spectrum", "data": data, "seed": 0}, 10.0))
     if installed() and not quick:
@@ -75,12 +75,12 @@ def _small_studies(source: str, quick: bool, common: dict[str, Any]) -> list[Stu
     """List what runs on few points in few dimensions: the regimes, and f and f* themselves."""
     alphas = sorted({*ALPHAS, *(round(10 ** (k / 8), 6) for k in range(-6, 15))})
     config = {"study": "regime", "data": source, "draws": 20, "alphas": alphas, **common}
-    plan = [Study(f"regimes of α, {source}", config, 5.0)]
+    plan = [Study(f"regimes of α, {source}", config, 2.0)]
     for draw in range(1 if quick else 3):
         for width in (512, 8192) if quick else (512, 2048, 8192):
             for alpha in ALPHAS:
                 config = {"study": "dynamics", "data": source, "draw": draw, "alpha": alpha}
                 config |= {"width": width, "steps": 200 if quick else 500, **common}
                 label = f"f and f*, {source}, α = {alpha:g}, m = {width}, draw {draw}"
-                plan.append(Study(label, config, 2.0))
+                plan.append(Study(label, config, 0.2 + width / 4096))
     return plan
