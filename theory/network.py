@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theory import _loose
-from theory._extremes import Sizes, refuse_extremes, refuse_out_of_range
 from theory._loose import ArrayLike, Flag, Names, Real, Whole
+from theory._representable import Sizes, refuse_extremes, refuse_out_of_range
 from theory._validate import as_groups, as_label, as_points, as_real_array, positive
 
 Array = np.ndarray
