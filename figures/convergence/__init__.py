@@ -70,6 +70,9 @@ def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
     return figures
 
 
+NO_WITNESS = "not run: it needs neural-tangents (the extra ntk) and more than the quick preset"
+
+
 def present(
     rows: pl.DataFrame,
     manifests: Mapping[str, Mapping[str, Any]],
@@ -165,8 +168,7 @@ def _report(
         "device": options["device"],
         "software": _software(manifests),
     }
-    if summary.witness:
-        facts["cross-check"] = f"Eq. (10) {summary.witness[0]}"
+    facts["cross-check"] = "; ".join(summary.witness) or NO_WITNESS
     notes = [f"This training diverged and is left out: {name}." for name in summary.diverged]
     notes += sorted({note for m in manifests.values() for note in m.get("notes", ())})
     return Report(

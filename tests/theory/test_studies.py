@@ -242,14 +242,18 @@ def test_the_witness_says_how_far_the_two_routes_are_apart(monkeypatch):
     module = import_module("theory.studies.witness")
     seen = []
 
-    def crosscheck(x):
+    def crosscheck(x, order):
         seen.append(x)
-        return Agreement(2e-16, "0.6.5", len(x))
+        return Agreement((4e-16, 2e-16)[order], "0.6.5", len(x), order, nearly_parallel=9e-9)
 
     monkeypatch.setattr(module, "crosscheck", crosscheck)
-    row = single(rows_of("witness", SMALL), "crosscheck_difference", variant="printed")
-    assert row["value"] == 2e-16 and "0.6.5" in row["note"] and "6 points" in row["note"]
-    assert seen[0].shape == (6, 4)
+    rows = rows_of("witness", SMALL)
+    for variant, value, subject in (("printed", 2e-16, "Eq. (10)"), ("slope", 4e-16, "P₀")):
+        row = single(rows, "crosscheck_difference", variant=variant)
+        assert row["value"] == value and row["note"].count(subject) == 1
+        assert "0.6.5" in row["note"] and "6 points" in row["note"]
+    assert "9e-09" in row["note"]
+    assert [x.shape for x in seen] == [(6, 4)] * 2
 
 
 def test_the_plan_names_each_run_once_and_every_study_that_there_is():
