@@ -243,7 +243,8 @@ def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
     from empirical.seeds import numpy_generator
     from theory.studies import STUDIES
 
-    reduced = config["dimension"] if config["study"] in ("regime", "dynamics") else None
+    small = config["study"] in ("regime", "dynamics", "drift", "local_steps")
+    reduced = config["dimension"] if small else None
     given = config["data"] != "gaussian"
     data = points(config["federation"], task.data, reduced) if given else None
     run.add(STUDIES[config["study"]](config, data, numpy_generator, report))

@@ -1,5 +1,6 @@
 """Theory of client-specific batch normalization, with certificates."""
 
+from theory.affordable import affordable_width
 from theory.assumption import Assumption, check_assumption
 from theory.blocks import BlockDiagonal, diagonal_blocks
 from theory.centring import centre
@@ -11,6 +12,12 @@ from theory.convergence import (
     theorem_iii4,
 )
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
+from theory.drift import KernelDrift, kernel_drift, kernel_limits
+from theory.federated_descent import (
+    FederatedTrajectory,
+    federated_descent,
+    sample_participants,
+)
 from theory.finite_width import Jacobian, Kernels, jacobian, kernels, predict
 from theory.gram import (
     client_gram_matrix,
@@ -35,8 +42,10 @@ __all__ = [
     "DecayCheck",
     "Diagnosis",
     "Enclosure",
+    "FederatedTrajectory",
     "Inequality",
     "Jacobian",
+    "KernelDrift",
     "Kernels",
     "Network",
     "Problem",
@@ -44,6 +53,7 @@ __all__ = [
     "RequiredWidth",
     "Trajectory",
     "Verdict",
+    "affordable_width",
     "centre",
     "check_assumption",
     "client_gram_matrix",
@@ -55,11 +65,14 @@ __all__ = [
     "diagonal_blocks",
     "direction_gram_error",
     "direction_gram_matrix",
+    "federated_descent",
     "gradient_descent",
     "gram_error",
     "gram_matrix",
     "initialise",
     "jacobian",
+    "kernel_drift",
+    "kernel_limits",
     "kernels",
     "kernels_error",
     "largest_eigenvalue",
@@ -69,6 +82,7 @@ __all__ = [
     "normalised_gram_matrix",
     "predict",
     "required_width",
+    "sample_participants",
     "smallest_eigenvalue",
     "theorem_iii4",
 ]

@@ -66,8 +66,8 @@ class Engine:
         return 0.5 * float(self.residual @ self.residual)
 
     @_quiet
-    def step(self, eta: float) -> None:
-        """One gradient step on V and γ from the last `forward`."""
+    def step(self, eta: float, eta_gamma: float | None = None) -> None:
+        """One gradient step on V and γ from the last `forward`; γ may have its own step size."""
         np.not_equal(self.active, 0.0, out=self.mask)
         shared = len(self.groups) == 1
         pull = np.empty_like(self.slope)
@@ -84,7 +84,8 @@ class Engine:
         else:
             gradient -= (radial.sum(axis=0) / self.squares) * self.v
         self.v -= eta * gradient
-        np.subtract.at(self.gamma, self.rows, eta * self.signs_by_norm * pull)
+        rate = eta if eta_gamma is None else eta_gamma
+        np.subtract.at(self.gamma, self.rows, rate * self.signs_by_norm * pull)
 
     @_quiet
     def loss_of_zero(self) -> float:

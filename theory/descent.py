@@ -103,20 +103,16 @@ def gradient_descent(
         ValueError, TypeError: bad points, targets, labels, covariances, step size or step number.
     """
     inputs = as_inputs(network, problem.x, problem.client, problem.covariances)
-    targets = _as_targets(problem.y, len(inputs.x))
+    targets = as_targets(problem.y, len(inputs.x))
     eta = positive(step_size, "step_size")
     total = at_least(steps, 0, "steps")
-    if not isinstance(kernels_at, Iterable):
-        raise TypeError(f"kernels_at must be a sequence of steps, such as ({kernels_at!r},).")
-    wanted = {at_least(step, 0, "kernels_at") for step in kernels_at}
-    if wanted and max(wanted) > total:
-        raise ValueError(f"kernels_at asks for step {max(wanted)} of only {total} steps.")
+    wanted = as_steps(kernels_at, total)
     engine = Engine(network, inputs, targets)
     losses: list[float] = []
     roundings: list[float] = []
     recorded: dict[int, tuple[float, ...]] = {}
     last = network
-    for t, loss in _descent(engine, eta, total):
+    for t, loss in descend(engine, eta, total):
         losses.append(loss)
         roundings.append(engine.rounding())
         if t in wanted or t == total:
@@ -140,18 +136,23 @@ def gradient_descent(
     )
 
 
-def _descent(engine: Engine, eta: float, total: int) -> Iterator[tuple[int, float]]:
+def descend(engine: Engine, eta: float, total: int) -> Iterator[tuple[int, float]]:
     """Steps and their losses, up to the last one or to that before divergence."""
     limit = np.inf
     for t in range(total + 1):
         loss = engine.forward()
         if t == 0:
-            limit = _GROWTH * (loss + engine.loss_of_zero())
+            limit = loss_limit(engine, loss)
         if not math.isfinite(loss) or loss > limit:
             return
         yield t, loss
         if t < total:
             engine.step(eta)
+
+
+def loss_limit(engine: Engine, start: float) -> float:
+    """The loss beyond which a run is called diverged."""
+    return _GROWTH * (start + engine.loss_of_zero())
 
 
 def linearised_losses(
@@ -176,7 +177,7 @@ def linearised_losses(
         raise ValueError("kernel must be a square matrix, such as kernels(…).Lambda.")
     if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
         raise ValueError("kernel is not symmetric; pass (K + K.T) / 2.")
-    start = _as_targets(residual, len(matrix), "residual")
+    start = as_targets(residual, len(matrix), "residual")
     eta = positive(step_size, "step_size")
     times = np.arange(at_least(steps, 0, "steps") + 1)
     values, vectors = np.linalg.eigh(matrix)
@@ -190,12 +191,22 @@ def linearised_losses(
     return out
 
 
-def _as_targets(values: ArrayLike, count: int, name: str = "y") -> Float[Array, " n"]:
+def as_targets(values: ArrayLike, count: int, name: str = "y") -> Float[Array, " n"]:
     """`count` finite real numbers as float64."""
     array = as_real_array(values, name)
     if array.shape != (count,):
         raise ValueError(f"{name} has shape {array.shape}; ({count},) is needed, one per point.")
     return array.copy()
+
+
+def as_steps(kernels_at: Steps, total: int) -> set[int]:
+    """Steps from 0 to `total` at which kernels are to be recorded."""
+    if not isinstance(kernels_at, Iterable):
+        raise TypeError(f"kernels_at must be a sequence of steps, such as ({kernels_at!r},).")
+    wanted = {at_least(step, 0, "kernels_at") for step in kernels_at}
+    if wanted and max(wanted) > total:
+        raise ValueError(f"kernels_at asks for step {max(wanted)} of only {total} steps.")
+    return wanted
 
 
 def _e0_limit(inputs: Inputs) -> float:

@@ -6,12 +6,24 @@ from typing import Any
 
 from theory.crosscheck import installed
 from theory.studies.corollary import Generators, Points, Progress, corollary, spectrum
+from theory.studies.drift import drift
 from theory.studies.dynamics import dynamics
+from theory.studies.local_steps import local_steps
 from theory.studies.points import principal
 from theory.studies.regime import regime
+from theory.studies.sizes import Described, describe, own_comparisons, own_sample, possible_draws
 from theory.studies.witness import witness
 
-__all__ = ["ALPHAS", "DIMENSION", "STUDIES", "Study", "convergence_plan", "principal"]
+__all__ = [
+    "ALPHAS",
+    "DIMENSION",
+    "STUDIES",
+    "Described",
+    "Study",
+    "convergence_plan",
+    "describe",
+    "principal",
+]
 
 STUDIES: dict[
     str,
@@ -21,6 +33,8 @@ STUDIES: dict[
     "spectrum": spectrum,
     "regime": regime,
     "dynamics": dynamics,
+    "drift": drift,
+    "local_steps": local_steps,
     "witness": witness,
 }
 
@@ -40,8 +54,13 @@ class Study:
     seconds: float
 
 
-def convergence_plan(preset: str, data: str) -> list[Study]:
+def convergence_plan(preset: str, data: str, given: Described | None = None) -> list[Study]:
     """List the studies of the section `convergence`, on Gaussian clients and on `data`.
+
+    Args:
+        preset: quick, default or paper.
+        data: a federation, or the source of a user's points.
+        given: a user's points as `describe` describes them, which set the sizes.
 
     Raises:
         KeyError: an unknown preset.
@@ -54,27 +73,41 @@ def convergence_plan(preset: str, data: str) -> list[Study]:
         real_sizes += [(4, 100), (4, 200)]
     common = {"seed": 0, "dimension": DIMENSION}
     draws = {"draws": 20, **common}
+    compared = ((data, real_sizes, 5.0), ("gaussian", gaussian_sizes, 3.0))
     plan = [
         Study(
             f"corollary III.6, {source}",
             {"study": "corollary", "data": source, "sizes": sizes, **draws},
             seconds,
         )
-        for source, sizes, seconds in ((data, real_sizes, 5.0), ("gaussian", gaussian_sizes, 3.0))
+        for source, sizes, seconds in compared[given is not None :]
     ]
-    plan.append(Study("spectra, all points", {"study": "spectrum", "data": data, "seed": 0}, 10.0))
+    if given is None:
+        config = {"study": "spectrum", "data": data, "seed": 0}
+        plan.append(Study("spectra, all points", config, 10.0))
+    else:
+        plan[:0] = [Study(*study) for study in own_comparisons(given, quick)]
     if installed() and not quick:
         config = {"study": "witness", "data": "gaussian", "clients": 4, "samples": 50, **common}
         plan.append(Study("cross-check with neural-tangents", config, 8.0))
     for source in ("gaussian", data):
-        plan += _small_studies(source, quick, {"clients": 4, "samples": 8, **common})
+        small, different = {"clients": 4, "samples": 8, **common}, 20
+        if given is not None and source == data:
+            if not given.dimension:
+                continue
+            small |= own_sample(given)
+            different = possible_draws(given.counts, small["clients"], small["samples"])
+        plan += _small_studies(source, quick, small, different)
+        plan += _beyond(source, quick, small)
     return plan
 
 
-def _small_studies(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
+def _small_studies(
+    source: str, quick: bool, common: dict[str, Any], draws: int = 20
+) -> list[Study]:
     """List what runs on few points in few dimensions: the regimes, and f and f* themselves."""
     alphas = sorted({*ALPHAS, *(round(10 ** (k / 8), 6) for k in range(-6, 15))})
-    config = {"study": "regime", "data": source, "draws": 20, "alphas": alphas, **common}
+    config = {"study": "regime", "data": source, "draws": draws, "alphas": alphas, **common}
     plan = [Study(f"regimes of α, {source}", config, 2.0)]
     for draw in range(1 if quick else 3):
         for width in (512, 8192) if quick else (512, 2048, 8192):
@@ -83,4 +116,27 @@ def _small_studies(source: str, quick: bool, common: dict[str, Any]) -> list[Stu
                 config |= {"width": width, "steps": 200 if quick else 500, **common}
                 label = f"f and f*, {source}, α = {alpha:g}, m = {width}, draw {draw}"
                 plan.append(Study(label, config, 0.2 + width / 4096))
+    return plan
+
+
+def _beyond(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
+    """List what looks behind and beyond the theorem: drift of the kernels, E > 1, sampled clients.
+
+    The drift's widths lie a factor of at least two apart, so that a slope over them is well known.
+    """
+    plan = []
+    alphas = (10.0,) if quick else (2.0, 10.0)
+    for alpha in alphas:
+        for width in (256, 1024, 4096) if quick else (256, 512, 1024, 2048, 4096, 8192):
+            config = {"study": "drift", "data": source, "alpha": alpha, "width": width}
+            config |= {"draws": 3 if quick else 8, "starts": 10 if quick else 24}
+            config |= {"steps": 60 if quick else 100, **common}
+            label = f"drift of the kernels, {source}, α = {alpha:g}, m = {width}"
+            plan.append(Study(label, config, 0.1 + width / (9000 if quick else 3000)))
+        for draw in range(1 if quick else 3):
+            config = {"study": "local_steps", "data": source, "alpha": alpha, "draw": draw}
+            config |= {"local_steps": [1, 2, 4, 8], "fractions": [1.0, 0.5]}
+            config |= {"width": 512 if quick else 1024, "rounds": 60 if quick else 80, **common}
+            label = f"local steps, {source}, α = {alpha:g}, draw {draw}"
+            plan.append(Study(label, config, 1.1 if quick else 2.3))
     return plan
