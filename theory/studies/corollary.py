@@ -68,7 +68,8 @@ def spectrum(
 ) -> Iterator[dict[str, Any]]:
     """Compare on all the points there are, with every eigenvalue of G∞ and of G*∞'s blocks.
 
-    The comparison is certified; the single eigenvalues are LAPACK's and serve the picture.
+    The comparison is certified; the single eigenvalues are LAPACK's and serve the picture. They
+    are left out where the config has `eigenvalues` False.
     """
     del generators
     if data is None:
@@ -79,6 +80,8 @@ def spectrum(
     yield from verdict_rows(compare_smallest_eigenvalues(x, names), draw=0, **per_client)
     # Clients may differ in size: N times the rounded mean M need not be the number of points.
     yield row("points", len(x), draw=0, **per_client)
+    if not config.get("eigenvalues", True):
+        return
     progress(0.3)
     for rank, value in enumerate(np.linalg.eigvalsh(gram_matrix(x))):
         yield row("eigenvalue", value, variant="G", draw=rank, **per_client)
@@ -88,4 +91,3 @@ def spectrum(
         for rank, value in enumerate(np.linalg.eigvalsh(block)):
             yield row("eigenvalue", value, variant="G*", client=str(name), draw=rank, **per_client)
     progress(1.0)
-    del config

@@ -37,35 +37,56 @@ def principal(x: Float[NDArray, "n d"], dimension: int) -> Float[NDArray, "n k"]
     Raises:
         ValueError: if fewer than `dimension` directions carry any variance, or none is asked for.
     """
+    values, directions = leading_directions(x, dimension)
+    if len(values) < dimension or values[-1] <= 1e-12 * values[0]:
+        raise ValueError(
+            f"The data span fewer than {dimension} directions: ask for a smaller dimension."
+        )
+    return x @ directions
+
+
+def leading_directions(
+    x: Float[NDArray, "n d"], dimension: int
+) -> tuple[Float[NDArray, " k"], Float[NDArray, "d k"]]:
+    """The largest sums of squares about the mean, and their directions as columns.
+
+    Fewer than `dimension` where there are fewer points.
+
+    Raises:
+        ValueError: more dimensions than there are, or none, is asked for.
+    """
     d = x.shape[1]
     if not 1 <= dimension <= d:
         raise ValueError(f"The data have {d} dimensions: ask for 1 to {d}, not {dimension}.")
     centred = x - x.mean(axis=0)
+    if len(x) < d:
+        # The covariance of many features would take d³ steps.
+        _, singular, right = np.linalg.svd(centred, full_matrices=False)
+        return singular[:dimension] ** 2, right[:dimension].T
     values, directions = scipy.linalg.eigh(
         centred.T @ centred, subset_by_index=(d - dimension, d - 1)
     )
-    if values[0] <= 1e-12 * values[-1]:
-        raise ValueError(
-            f"The data span fewer than {dimension} directions: ask for a smaller dimension."
-        )
-    return x @ directions[:, ::-1]
+    return values[::-1], directions[:, ::-1]
 
 
-def whiten(x: Float[NDArray, "n d"], client: NDArray) -> Float[NDArray, "n d"]:
+def whiten(
+    x: Float[NDArray, "n d"], client: NDArray, condition: float = 1e-10
+) -> Float[NDArray, "n d"]:
     """Centre each client and multiply by S_i^(-1/2), so that its covariance is the identity.
 
     The shift of mean and covariance between the clients is gone afterwards: what is left is the
     case S_i = I of the theory, for which the kernels have closed forms.
 
     Raises:
-        ValueError: if a client's covariance is singular.
+        ValueError: if a client's covariance is singular: its smallest eigenvalue is at most
+            `condition` of its largest.
     """
     result = np.empty_like(x)
     for name in np.unique(client):
         rows = client == name
         centred = x[rows] - x[rows].mean(axis=0)
         values, basis = np.linalg.eigh(centred.T @ centred / rows.sum())
-        if values[0] <= 1e-10 * values[-1]:
+        if values[0] <= condition * values[-1]:
             raise ValueError(
                 f"Client {str(name)!r} has a singular covariance in {x.shape[1]} dimensions from "
                 f"{rows.sum()} points: reduce the dimension or give more points."
