@@ -88,7 +88,12 @@ class Options:
     section: Annotated[str, _flag("which section, or all; --list shows them")] = ""
     preset: Annotated[str, _flag("quick, default or paper")] = "default"
     federation: Annotated[str, _flag("name of a federation; --list shows them")] = "digits"
-    data: Annotated[Path | None, _flag("folder of the federation's files")] = None
+    data: Annotated[
+        Path | None,
+        _flag(
+            "folder of the federation's files; with --theory-only points of your own: see README"
+        ),
+    ] = None
     seeds: Annotated[int | None, _flag("how many seeds, counted from 0")] = None
     device: Annotated[str, _flag("auto, cpu, cuda or cuda:k")] = "auto"
     workers: Annotated[int | None, _flag("processes; one a core by default")] = None
@@ -101,7 +106,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Task:
-    """One run. Its config names its records; the rest says where and about how long."""
+    """One run. Its config names its records; the rest says where and about how long.
+
+    `own` is what the manifest says of a user's own points.
+    """
 
     label: str
     config: dict[str, Any]
@@ -109,6 +117,7 @@ class Task:
     store: str
     data: str | None
     fresh: bool
+    own: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,17 +126,22 @@ class Section:
 
     claims: str
     minutes: Mapping[str, float]
-    plan: Callable[[Options, str], Iterable[tuple[str, dict[str, Any], float]]]
+    plan: Callable[[Options, Any], Iterable[tuple[str, dict[str, Any], float]]]
     present: Callable[..., Any]
 
 
-def plan_convergence(
-    options: Options, fingerprint: str
-) -> Iterable[tuple[str, dict[str, Any], float]]:
-    """List the studies of the theory and the trainings of the section `convergence`."""
+def plan_convergence(options: Options, found: Any) -> Iterable[tuple[str, dict[str, Any], float]]:
+    """List the studies of the theory and the trainings of the section `convergence`.
+
+    `found` is the federation's hash, or the description of a user's own points.
+    """
     from theory.studies import convergence_plan
 
-    data = {"federation": options.federation, "data_sha256": fingerprint}
+    if isinstance(found, str):
+        name, own = options.federation, ()
+        data = {"federation": name, "data_sha256": found}
+    else:
+        name, own, data = found.source, (found,), {"data_sha256": found.fingerprint}
     if not options.theory_only:
         from empirical import Schedule
 
@@ -148,9 +162,9 @@ def plan_convergence(
                 seconds = SECONDS_A_ROUND[preset["model"]] * preset["rounds"]
                 label = f"training, {policy.replace('_', '-')} BN, seed {seed}"
                 yield label, config | data, seconds
-    for study in convergence_plan(options.preset, options.federation):
-        own = data if study.config["data"] != "gaussian" else {}
-        yield study.label, study.config | own, study.seconds
+    for study in convergence_plan(options.preset, name, *own):
+        added = data if study.config["data"] != "gaussian" else {}
+        yield study.label, study.config | added, study.seconds
 
 
 def present_convergence(*arguments: Any) -> Any:
@@ -191,6 +205,18 @@ def points(name: str, data: str | None, dimension: int | None) -> Any:
     return (x if dimension is None else principal(x, dimension)), labels
 
 
+@functools.cache
+def own_points(path: str, fingerprint: str, dimension: int | None) -> Any:
+    """Give a user's own points and their clients, reduced where asked for."""
+    from theory.data import read_points
+    from theory.studies import principal
+
+    found = read_points(path)
+    if found.fingerprint != fingerprint:
+        raise ValueError(f"{path} changed while the studies ran: run the command again.")
+    return (found.x if dimension is None else principal(found.x, dimension)), found.client
+
+
 @dataclass(frozen=True)
 class Unwritten:
     """What a worker returns where the disk refuses: that is no failure of the run."""
@@ -215,7 +241,9 @@ def computed(task: Task, report: Callable[[float], None]) -> str:
 
     config = task.config
     with RunStore(task.store).writing(config, fresh=task.fresh) as run:
-        if "data_sha256" in config:
+        if "data_sha256" in config and task.own is not None:
+            run.manifest.update(task.own)
+        elif "data_sha256" in config:
             from empirical.data import fingerprint
 
             run.manifest["data"] = fingerprint(federation(config["federation"], task.data))
@@ -245,8 +273,11 @@ def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 
     small = config["study"] in ("regime", "dynamics", "drift", "local_steps")
     reduced = config["dimension"] if small else None
-    given = config["data"] != "gaussian"
-    data = points(config["federation"], task.data, reduced) if given else None
+    data = None
+    if "federation" in config:
+        data = points(config["federation"], task.data, reduced)
+    elif "data_sha256" in config:
+        data = own_points(str(task.data), config["data_sha256"], reduced)
     run.add(STUDIES[config["study"]](config, data, numpy_generator, report))
 
 
@@ -338,12 +369,42 @@ def chosen_device(name: str) -> str:
     return name
 
 
-def loaded(options: Options) -> str:
-    """Load (and, the first time, build) the federation; return the hash of its arrays."""
+def described(path: Path) -> Any:
+    """Read a user's own points; say what they are and what of them to mind.
+
+    Raises:
+        Refused: they cannot be used.
+    """
+    from theory.data import read_points
+    from theory.studies import DIMENSION, describe
+
+    try:
+        with console.status("reading the points"):
+            found = describe(read_points(path), DIMENSION)
+    except (ValueError, MemoryError) as error:
+        raise Refused(str(error) or f"{path} does not fit into memory.") from None
+    for line, style in ((found.headline, "bold"), *((s, "yellow") for s in found.sentences)):
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+    return found
+
+
+def loaded(options: Options) -> Any:
+    """Load (and, the first time, build) the federation; return the hash of its arrays.
+
+    With --theory-only --data may hold points of the user's own: then return their description.
+    """
     from empirical import FEDERATIONS, load_federation
     from empirical.data import fingerprint
 
-    name = options.federation
+    name, place = options.federation, options.data
+    reads = place is not None and place.is_dir() and name in FEDERATIONS
+    if place is not None and not (reads and FEDERATIONS[name].reads_data):
+        if options.theory_only:
+            return described(place)
+        if place.is_file() or any(place.glob("*.[cC][sS][vV]")):
+            raise Refused(
+                f"--data {place} holds points, which have no labels to train on: add --theory-only."
+            )
     with bars() as progress:
         job = progress.add_task(f"the federation {name}", total=1.0, note="")
         try:
@@ -418,13 +479,14 @@ def run_section(name: str, options: Options) -> bool:
     if options.redraw:
         shown, store = read_index(index, name), RunStore(options.out / "runs")
     else:
-        fingerprint, tasks = loaded(options), []
+        found, tasks = loaded(options), []
+        own = None if isinstance(found, str) else found.manifest
         store = RunStore(options.out / "runs")
         writable_folder(options.out / name)
         place, data = str(store.root), None if options.data is None else str(options.data)
-        for label, config, seconds in section.plan(options, fingerprint):
+        for label, config, seconds in section.plan(options, found):
             full = {**config, "version": __version__}
-            tasks.append(Task(label, full, seconds, place, data, options.fresh))
+            tasks.append(Task(label, full, seconds, place, data, options.fresh, own))
         hashes = [config_hash(task.config) for task in tasks]
         missing = [options.fresh or not store.has(run) for run in hashes]
         todo = [task for task, wanted in zip(tasks, missing, strict=True) if wanted]

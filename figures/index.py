@@ -19,6 +19,9 @@ OPTIONS: dict[str, tuple[type, ...]] = {
 }
 """The options that a reader of the results needs, and their types."""
 
+LATER: dict[str, tuple[type, ...]] = {"data": (str, type(None))}
+"""Options that indices of former versions lack."""
+
 
 class BadIndex(ValueError):
     """There is no index, or it is not what was written."""
@@ -32,7 +35,10 @@ def write_index(
     Raises:
         OutputError: the file cannot be written.
     """
-    index = {"section": section, "options": {key: options[key] for key in OPTIONS}}
+    kept = {key: options[key] for key in OPTIONS}
+    data = options.get("data")
+    kept["data"] = None if data is None else str(data).encode("utf-8", "backslashreplace").decode()
+    index: dict[str, Any] = {"section": section, "options": kept}
     index["runs"] = list(runs)
     index["sha256"] = _digest(index)
     write_atomically(path, json.dumps(index, indent=2) + "\n")
@@ -66,7 +72,9 @@ def _trouble(index: Any, section: str) -> str:
         return "it is not this section's"
     options, runs = index.get("options"), index.get("runs")
     if not isinstance(options, dict) or not all(
-        key in options and type(options[key]) in kinds for key, kinds in OPTIONS.items()
+        type(options.get(key, missing)) in kinds
+        for known, missing in ((OPTIONS, ...), (LATER, None))
+        for key, kinds in known.items()
     ):
         return "its options are not what was written"
     if not isinstance(runs, list) or not runs or len(runs) != len({*map(repr, runs)}):
