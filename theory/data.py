@@ -88,7 +88,7 @@ def read_points(path: object) -> Points:
 def short_name(stem: str) -> str:
     """A name that serves as part of a file name and of a claim's id: a-z, 0-9 and single "-"."""
     ascii_only = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
-    return re.sub("[^a-z0-9]+", "-", ascii_only).strip("-")[:40].rstrip("-") or "points"
+    return re.sub("[^a-z0-9]+", "-", ascii_only).strip("-")[:24].rstrip("-") or "points"
 
 
 def _printable(path: Path) -> str:

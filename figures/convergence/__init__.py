@@ -1,5 +1,6 @@
 """The section `convergence`: records -> tables -> claims, figures and a report."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from figures._files import write_atomically
 from figures.claims import Claim, write_claims
 from figures.convergence import draw_dynamics, draw_eigenvalues, draw_training
 from figures.convergence.captions import CAPTIONS
-from figures.convergence.draw_eigenvalues import data_name
 from figures.convergence.layouts import tables
+from figures.convergence.sources import data_name, is_own, items
 from figures.convergence.summary import Summary, judge, summarise
 from figures.report import Picture, Report, Sheet, sheet, write_report
 from figures.tables import number, write_table
@@ -27,10 +28,14 @@ PROVEN = ("corollary-iii.6", "eq-10.not-the-limit")
 LEAD = (
     "With client-specific batch normalization the Gram matrix G∞ of a two-layer network loses its "
     "blocks between clients. Corollary III.6 of UniFed: its smallest eigenvalue, which bounds the "
-    "rate of convergence from below, cannot fall. Here that is certified on data, the rate is held "
-    "against networks of finite width, and a CNN federation is trained with either kind of batch "
-    "normalization."
+    "rate of convergence from below, cannot fall. Here that is certified on data{training}."
 )
+OPTIONS = ("section", "preset", "federation", "data", "seeds")
+TRAINED = (
+    ", the rate is held against networks of finite width, and a CNN federation is trained with "
+    "either kind of batch normalization"
+)
+UNTRAINED = " and the rate is held against networks of finite width"
 
 
 @dataclass(frozen=True)
@@ -140,12 +145,23 @@ def _words(summary: Summary, manifests: Mapping[str, Mapping[str, Any]]) -> dict
         "regimes": regimes,
         "width": number(summary.comparison["relative_width"].max(), 1),
         "points": number(summary.spectra.filter(pl.col("variant") == "G").height),
-        "data": ", ".join(summary.spectra["data"].unique().to_list()),
+        "data": ", ".join(data_name(name) for name in summary.spectra["data"].unique()),
+        **_whole(summary),
         "m": number(summary.descents["width"].max()),
         "net": ", ".join(sorted({config["model"] for config in trained})),
         "seeds": len(seeds),
         "interval": "BCa bootstrap" if any("BCa" in m for m in methods) else "Student t",
     }
+
+
+def _whole(summary: Summary) -> dict[str, str]:
+    """Say how the comparison on all points is shown."""
+    everything = summary.draws.filter(pl.col("study") == "spectrum")["data"].to_list()
+    own = bool(everything) and is_own(everything[0])
+    text = "At the largest M of the real images all training images are taken."
+    if own:
+        text = "The comparison on all points is in the table, at M = n/N rounded down."
+    return {"whole": text if everything else "", "items": items(everything[0] if own else "")}
 
 
 def _report(
@@ -157,13 +173,15 @@ def _report(
     summary: Summary,
 ) -> Report:
     flags = []
-    for name in ("section", "preset", "federation", "seeds"):
-        if options[name] is not None:
-            flags += [f"--{name}", str(options[name])]
+    own = [m["data"]["points"] for m in manifests.values() if "points" in m.get("data", {})]
+    chosen = ("section", "preset", "seeds", "data") if own else OPTIONS
+    for name in chosen:
+        if options.get(name) is not None:
+            flags += [f"--{name}", shlex.quote(str(options[name]))]
     flags += [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
     facts = {
         "preset": options["preset"],
-        "federation": options["federation"],
+        **({"points": own[0]} if own else {"federation": options["federation"]}),
         "runs": f"{len(manifests)}, {_threads(manifests)}",
         "device": options["device"],
         "software": _software(manifests),
@@ -173,7 +191,7 @@ def _report(
     notes += sorted({note for m in manifests.values() for note in m.get("notes", ())})
     return Report(
         title="Convergence",
-        lead=LEAD,
+        lead=LEAD.format(training=TRAINED if summary.training.height else UNTRAINED),
         command="python paper_repro.py " + " ".join(flags),
         claims=claims,
         facts=facts,

@@ -4,14 +4,14 @@ CAPTIONS: dict[str, tuple[str, str]] = {
     "smallest_eigenvalues": (
         "Corollary III.6 over clients and samples",
         "Smallest and largest eigenvalue of G∞ (Eq. 10, α = 1) and of the block-diagonal G*∞ "
-        "(Eq. 11) for points centred by their client's training mean. Lines: median over "
+        "(Eq. 11) for points centred by the mean of all their client's points. Lines: median over "
         "{draws} draws of clients and samples; bands: range over the draws; dots: every draw. "
         "The enclosures of single eigenvalues are narrower than the lines (relative width at "
-        "most {width}). At the largest M of the real images all training images are taken. "
+        "most {width}). {whole} "
         "Client-specific BN raises λ_min and lowers λ_max.",
     ),
     "spectra": (
-        "Spectra on all training images",
+        "Spectra on all {items}",
         "All {points} eigenvalues of G∞ and of G*∞ on {data}, and the smallest of them with the "
         "client whose block they belong to. The first point on the left is the λ_min that the "
         "corollary compares.",

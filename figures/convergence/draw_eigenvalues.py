@@ -9,15 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from figures.convergence.frame import of
-from figures.style import INK, letter, look, looks, panels
+from figures.convergence.sources import client_label, data_name
+from figures.style import INK, Look, legend_below, letter, look, looks, panels
 
 NETS = {"": "aggregated", "_star": "client_specific"}
 TAIL = 50
-
-
-def data_name(name: str) -> str:
-    """Name a source of points as a reader would."""
-    return "Gaussian clients" if name == "gaussian" else f"{name} images"
+MOST_NAMED = 7
 
 
 def smallest_eigenvalues(summary: pl.DataFrame, draws: pl.DataFrame) -> Figure:
@@ -32,7 +29,7 @@ def smallest_eigenvalues(summary: pl.DataFrame, draws: pl.DataFrame) -> Figure:
         over_n = of(part, samples=middle).sort("clients")
         first, second, third, fourth = axes[4 * row : 4 * row + 4]
         _over(first, over_n, "clients", "min")
-        first.set(xlabel="clients $N$", ylabel=f"{data_name(source)}\n" + r"$\lambda_{\min}$")
+        first.set(xlabel="clients $N$", ylabel=f"{_short(source)}\n" + r"$\lambda_{\min}$")
         first.set_title(f"$M = {middle}$")
         _over(second, over_m, "samples", "min")
         second.set(xlabel="samples a client $M$", ylabel=r"$\lambda_{\min}$")
@@ -46,6 +43,11 @@ def smallest_eigenvalues(summary: pl.DataFrame, draws: pl.DataFrame) -> Figure:
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     letter(axes)
     return figure
+
+
+def _short(source: str) -> str:
+    # Beside a low panel a name of one's own takes two lines.
+    return data_name(source).replace("points of ", "points of\n")
 
 
 def _over(ax: Axes, rows: pl.DataFrame, by: str, which: str) -> None:
@@ -104,17 +106,24 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
     tail.plot(range(1, smallest.height + 1), smallest["value"], **line)
     star = of(table, variant="G*").sort("value").head(TAIL)
     star = star.with_columns(place=pl.int_range(1, pl.len() + 1))
-    for name, style in looks(clients).items():
-        own = of(star, client=name)
-        if own.height:
-            # Hollow, so that the line of G∞ shows through.
-            points = {**style.points(), "markerfacecolor": "none"}
-            points |= {"markeredgecolor": style.colour, "markeredgewidth": 1.0}
-            points |= {"label": f"$G^{{*\\infty}}$, client {style.label}"}
-            tail.plot(own["place"], own["value"], **points)
+    there = set(star["client"])
+    named = [name for name in clients if name in there]
+    for name, style in looks(named[:MOST_NAMED]).items():
+        known = style.label if style.label != name else client_label(name)
+        _clients(tail, of(star, client=name), style, f"client {known}")
+    others = star.filter(pl.col("client").is_in(named[MOST_NAMED:]))
+    if others.height:
+        _clients(tail, others, look("local"), "other clients")
     tail.set(xlabel="rank from the smallest", ylabel="eigenvalue")
     tail.set_ylim(bottom=0)
     tail.set_title(f"{sources}: the {TAIL} smallest")
-    tail.legend(loc="lower right")
+    legend_below(figure, (tail,), 3)
     letter((whole, tail))
     return figure
+
+
+def _clients(ax: Axes, rows: pl.DataFrame, style: Look, label: str) -> None:
+    # Hollow, so that the line of G∞ shows through.
+    points = {**style.points(), "markerfacecolor": "none", "markeredgewidth": 1.0}
+    points |= {"markeredgecolor": style.colour, "label": f"$G^{{*\\infty}}$, {label}"}
+    ax.plot(rows["place"], rows["value"], **points)

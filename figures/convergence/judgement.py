@@ -6,6 +6,7 @@ import polars as pl
 
 from figures.claims import Claim
 from figures.convergence.frame import of
+from figures.convergence.sources import items, plain
 from figures.statistics import PairedDifference, verdicts_holm
 from figures.tables import number
 
@@ -28,7 +29,8 @@ def corollary(draws: pl.DataFrame) -> Iterator[Claim]:
         ratio = row["ratio"]
         yield Claim(
             f"corollary-iii.6.{row['data']}",
-            f"λ_min(G*∞) ≥ λ_min(G∞) on all {row['points']:,} training images of {row['data']}",
+            f"λ_min(G*∞) ≥ λ_min(G∞) on all {row['points']:,} {items(row['data'])} of "
+            f"{plain(row['data'])}",
             "UniFed, Corollary III.6",
             "λ_min(G∞) or λ_min(G*∞) may be 0"
             if ratio is None
@@ -41,7 +43,7 @@ def corollary(draws: pl.DataFrame) -> Iterator[Claim]:
         certified = int((part["verdict"] == "certified").sum())
         yield Claim(
             f"corollary-iii.6.draws.{data}",
-            f"λ_min(G*∞) ≥ λ_min(G∞) in every draw of clients and samples from {data}",
+            f"λ_min(G*∞) ≥ λ_min(G∞) in every draw of clients and samples from {plain(data)}",
             "UniFed, Corollary III.6",
             f"{certified} of {part.height} draws certified",
             None if part["ratio"].has_nulls() else span(part["ratio_lower"], part["ratio_upper"]),
