@@ -5,6 +5,7 @@ from theory.assumption import Assumption, check_assumption
 from theory.blocks import BlockDiagonal, diagonal_blocks
 from theory.centring import centre
 from theory.comparison import Verdict, compare_smallest_eigenvalues
+from theory.conditioning import StepSizes, best_factors, condition_number, step_sizes
 from theory.convergence import (
     DecayCheck,
     corollary_iii5,
@@ -19,6 +20,7 @@ from theory.federated_descent import (
     sample_participants,
 )
 from theory.finite_width import Jacobian, Kernels, jacobian, kernels, predict
+from theory.full_kernel import FullKernelComparison, compare_full_kernels, full_kernel_threshold
 from theory.gram import (
     client_gram_matrix,
     direction_gram_error,
@@ -32,7 +34,9 @@ from theory.gram import (
 from theory.inequality import Inequality
 from theory.kernel_error import kernels_error
 from theory.network import Network, initialise
+from theory.pooled import PooledComparison, pooled_comparison, pooled_threshold
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
+from theory.reading import Reading, Readings, readings
 from theory.singular import Diagnosis, diagnose
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
 
@@ -43,21 +47,29 @@ __all__ = [
     "Diagnosis",
     "Enclosure",
     "FederatedTrajectory",
+    "FullKernelComparison",
     "Inequality",
     "Jacobian",
     "KernelDrift",
     "Kernels",
     "Network",
+    "PooledComparison",
     "Problem",
     "Rate",
+    "Reading",
+    "Readings",
     "RequiredWidth",
+    "StepSizes",
     "Trajectory",
     "Verdict",
     "affordable_width",
+    "best_factors",
     "centre",
     "check_assumption",
     "client_gram_matrix",
+    "compare_full_kernels",
     "compare_smallest_eigenvalues",
+    "condition_number",
     "convergence_rate",
     "corollary_iii5",
     "corollary_iii6",
@@ -66,6 +78,7 @@ __all__ = [
     "direction_gram_error",
     "direction_gram_matrix",
     "federated_descent",
+    "full_kernel_threshold",
     "gradient_descent",
     "gram_error",
     "gram_matrix",
@@ -80,9 +93,13 @@ __all__ = [
     "normalised_client_gram_matrix",
     "normalised_gram_error",
     "normalised_gram_matrix",
+    "pooled_comparison",
+    "pooled_threshold",
     "predict",
+    "readings",
     "required_width",
     "sample_participants",
     "smallest_eigenvalue",
+    "step_sizes",
     "theorem_iii4",
 ]

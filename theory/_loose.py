@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     Flag = bool
     Means = Mapping[Hashable, object]
     Names = tuple[Hashable, ...]
+    PerClient = ArrayLike | Mapping[Hashable, ArrayLike] | None
     Real = float
     Steps = Iterable[int]
+    Weights = Mapping[Hashable, float] | None
     Whole = int
 else:
     Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Steps = Whole = object
+    PerClient = Weights = object
 
 __all__ = [
     "Array",
@@ -31,7 +34,9 @@ __all__ = [
     "Means",
     "Names",
     "Numbers",
+    "PerClient",
     "Real",
     "Steps",
+    "Weights",
     "Whole",
 ]

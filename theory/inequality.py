@@ -47,5 +47,19 @@ class Inequality:
         return _log10(self.rhs.lower) - math.log10(self.lhs.upper)
 
 
+def in_words(inequality: Inequality) -> str:
+    """The verdict on an inequality that is not proven to hold."""
+    return {
+        "certified": "holds, certified",
+        "violated": "fails, certified",
+        "consistent": "not decided, the enclosures overlap",
+    }[inequality.verdict]
+
+
+def as_text(value: Enclosure) -> str:
+    """The middle of an enclosure and half its width."""
+    return f"{value.midpoint:.9g} ± {value.width / 2:.1g}"
+
+
 def _log10(value: float) -> float:
     return math.log10(value) if value > 0 else -math.inf

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+
+from theory.reading import NAMES, readings
+
+VARIANCES = {"a": 0.4, "b": 2.0, "c": 1.0}
+
+
+def sample(seed, n=9, d=4):
+    x = np.random.default_rng(seed).standard_normal((n, d))
+    return x, np.array(list("abc") * (n // 3))
+
+
+def plain(x, client, alpha):
+    """Both sides of every reading by NumPy alone; κ₁ by its formula, wrong by about 1e-8."""
+    d, own = x.shape[1], np.array([VARIANCES[name] for name in client])
+    size = np.linalg.norm(x, axis=1)
+    c = np.clip(x @ x.T / np.outer(size, size), -1, 1)
+    angle = np.arccos(c)
+    kappa = np.outer(size, size) * (np.sin(angle) + (np.pi - angle) * c) / 2 / np.pi / d
+    v = (x @ x.T * (np.pi - angle) / 2 / np.pi - kappa) / np.sqrt(np.outer(own, own)) / alpha**2
+    g, same = kappa / np.sqrt(np.outer(own, own)), client[:, None] == client[None, :]
+    sides = {"masked": (g, g * same), "pooled": (kappa / own.mean(), g * same)}
+    sides["full"] = v + g, v + g * same
+    return {name: [np.linalg.eigvalsh(m) for m in pair] for name, pair in sides.items()}
+
+
+@pytest.mark.parametrize("alpha", [0.5, 6.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_side_is_that_of_plain_numpy(seed, alpha):
+    x, client = sample(seed)
+    found, wanted = readings(x, client, alpha, VARIANCES), plain(x, client, alpha)
+    assert tuple(reading.name for reading in found) == NAMES
+    for reading in found:
+        whole, own = wanted[reading.name]
+        for inequality, (left, right) in (
+            (reading.smallest, (whole[0], own[0])),
+            (reading.largest, (own[-1], whole[-1])),
+            (reading.condition, (own[-1] / own[0], whole[-1] / whole[0])),
+        ):
+            assert inequality.lhs.midpoint == pytest.approx(left, rel=1e-5)
+            assert inequality.rhs.midpoint == pytest.approx(right, rel=1e-5)
+            certain = "certified" if left < right else "violated"
+            assert inequality.verdict == certain
+    assert found.masked.proven and not found.pooled.proven and not found.full.proven
+    assert found.loss == pytest.approx(2.0 / np.mean([0.4, 2.0, 1.0]))
+
+
+def test_one_point_of_each_kind_of_failure():
+    # Orthogonal points: pooled fails at λ = 1 and 0.1, Λ fails at α = 1; masking never does.
+    found = readings(np.eye(2), [0, 1], 1.0, [1.0, 0.1])
+    assert [reading.smallest.verdict for reading in found] == ["certified", "violated", "violated"]
+    assert found.full.largest.verdict == found.full.condition.verdict == "violated"
+    text = str(found)
+    assert "masked: λ_min(G) ≤ λ_min(G*): holds, certified, as proven" in text
+    assert "full: λ_min(Λ) ≤ λ_min(Λ*): fails, certified" in text and "closed form" in text
+
+
+def test_a_large_alpha_leaves_the_corollary():
+    x, client = sample(5)
+    found = readings(x, client, 1e4, 1.0)
+    full, masked = found.full.smallest, found.masked.smallest
+    assert full.lhs.midpoint == pytest.approx(masked.lhs.midpoint, rel=1e-3)
+    assert full.verdict == "certified"
+
+
+def test_a_singular_kernel_has_no_condition_number():
+    x, client = sample(6)
+    x[1] = 3 * x[0]  # of another client
+    found = readings(x, client, 1.0, VARIANCES)
+    assert found.masked.condition is None and found.pooled.condition is None
+    assert found.masked.inequalities().keys() == {"smallest", "largest"}
+    assert found.masked.smallest.verdict in ("certified", "consistent")
+
+
+def test_one_client_is_compared_with_itself():
+    x, _ = sample(7)
+    found = readings(x, ["a"] * 9, 1.0, 2.0)
+    for reading in found:
+        for inequality in reading.inequalities().values():
+            assert inequality.verdict == "consistent"
+            assert inequality.lhs.midpoint == pytest.approx(inequality.rhs.midpoint, rel=1e-9)
+
+
+def test_bad_input_is_refused_in_one_sentence():
+    x, client = sample(8)
+    with pytest.raises(ValueError, match="alpha must be positive"):
+        readings(x, client, 0.0, 1.0)
+    with pytest.raises(ValueError, match="8 labels"):
+        readings(x, client[:-1], 1.0, 1.0)

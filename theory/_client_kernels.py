@@ -1,0 +1,192 @@
+"""G and V of clients with their own S_i, each with the bound of its error.
+
+Closed forms where every S_i = λ_i I: q_i = λ_i‖v‖², so that dividing client i's points by √λ_i
+leaves the case S = I. The division moves a point by at most 2.01u of its length; with
+|κ₁(x + δ, y) − κ₁(x, y)| <= E|v·δ|φ(v·y) <= ‖δ‖‖y‖/√2 an entry of G moves by 3u‖z_p‖‖z_q‖/d at
+most, and one of V, where also P₀ turns by ‖δ‖/2π‖z‖, by 6u‖z_p‖‖z_q‖. These bounds have rank one:
+3u Σ‖z_p‖²/d and 6u Σ‖z_p‖² in the 2-norm, as in `gram`.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theory._loose import ArrayLike, Real
+from theory._pairs import UNIT_ROUNDOFF
+from theory._validate import Groups, as_groups, as_matrix, as_points, positive, real
+from theory.blocks import BlockDiagonal
+from theory.gram import (
+    direction_gram_error,
+    direction_gram_matrix,
+    normalised_gram_error,
+    normalised_gram_matrix,
+)
+
+Covariances = dict[Hashable, float | Float[np.ndarray, "d d"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A symmetric matrix known up to an error, with the clients of its rows.
+
+    Attributes:
+        matrix: (n, n).
+        error: bound of ‖ΔK‖₂, also of every diagonal block.
+        groups: the clients.
+        method: how it was computed.
+    """
+
+    matrix: Float[np.ndarray, "n n"]
+    error: float
+    groups: Groups
+    method: str
+
+    def masked(self) -> BlockDiagonal:
+        """The clients' blocks, literally those of the matrix."""
+        groups = self.groups
+        blocks = tuple(self.matrix[np.ix_(rows, rows)] for rows in groups.rows)
+        return BlockDiagonal(groups.names, blocks, groups.rows, (self.error,) * len(blocks))
+
+    def plus(self, other: "Kernel") -> "Kernel":
+        """The sum; u for each rounded entry."""
+        total = self.matrix + other.matrix
+        rounding = UNIT_ROUNDOFF * _frobenius(total)
+        return replace(self, matrix=total, error=_up(self.error + other.error + rounding))
+
+    def divided(self, squared: float, rounding: float) -> "Kernel":
+        """The matrix divided by a number that is itself wrong by `rounding` relatively."""
+        matrix = self.matrix / squared
+        error = self.error / squared + (rounding + 2 * UNIT_ROUNDOFF) * _frobenius(matrix)
+        return replace(self, matrix=matrix, error=_up(error))
+
+    def within_clients(self) -> "Kernel":
+        """The same with zeros between clients."""
+        matrix = np.zeros_like(self.matrix)
+        for rows in self.groups.rows:
+            matrix[np.ix_(rows, rows)] = self.matrix[np.ix_(rows, rows)]
+        return replace(self, matrix=matrix)
+
+
+def as_covariances(covariances: object, groups: Groups, d: int) -> Covariances:
+    """Gives every client its S_i: a number λ_i where S_i = λ_i I, else a (d, d) matrix.
+
+    Args:
+        covariances: a number or one (d, d) for all; N numbers or (N, d, d), the clients in order
+            of first appearance; or a mapping from each client to either.
+        groups: the clients.
+        d: the dimension of the points.
+
+    Raises:
+        TypeError, ValueError: not of these kinds, a client without S_i, a matrix of another size,
+            or a variance that is not positive.
+    """
+    names = groups.names
+    if isinstance(covariances, Mapping):
+        lost = [name for name in names if name not in covariances]
+        if lost:
+            raise ValueError(f"covariances has none for client {lost[0]!r}: give one per client.")
+        return {name: _covariance(covariances[name], name, d) for name in names}
+    shape = np.shape(covariances)  # type: ignore[arg-type]
+    if shape in ((), (d, d)):
+        return dict.fromkeys(names, _covariance(covariances, "all", d))
+    if shape in ((len(names),), (len(names), d, d)):
+        given: Any = covariances
+        return {name: _covariance(given[i], name, d) for i, name in enumerate(names)}
+    raise ValueError(
+        f"covariances has shape {shape}: give a number, one ({d}, {d}) matrix, or one of either "
+        f"for each of the {len(names)} clients."
+    )
+
+
+def _covariance(value: object, name: object, d: int) -> float | Float[np.ndarray, "d d"]:
+    if np.ndim(value) == 0:  # type: ignore[arg-type]
+        return positive(real(value, f"variance of client {name!r}"), f"variance of {name!r}")
+    matrix = as_matrix(value, f"covariance of client {name!r}")
+    if matrix.shape != (d, d):
+        raise ValueError(
+            f"covariance of client {name!r} has shape {matrix.shape}, not ({d}, {d}) as the points."
+        )
+    first = float(matrix[0, 0])
+    return first if first > 0 and np.array_equal(matrix, first * np.eye(d)) else matrix
+
+
+def isotropic(covariances: Covariances) -> bool:
+    """Whether every S_i is a multiple of the identity, so that closed forms apply."""
+    return all(isinstance(value, float) for value in covariances.values())
+
+
+def client_kernel(
+    x: ArrayLike,
+    client: ArrayLike,
+    covariances: Covariances,
+    component: str = "magnitude",
+    tolerance: Real = 1e-10,
+) -> Kernel:
+    """G (component "magnitude") or V ("direction") with S_i for client i; nothing is masked."""
+    points = as_points(x)
+    groups = as_groups(client, len(points))
+    if isotropic(covariances):
+        matrix, error = _closed_form(points, groups, covariances, component)
+        return Kernel(matrix, error, groups, "closed form")
+    given = {name: _dense(value, points.shape[1]) for name, value in covariances.items()}
+    make = import_module("theory.bn_kernel").bn_gram_matrix
+    found = make(points, client, given, component=component, tolerance=tolerance)
+    return Kernel(found.matrix, found.error, groups, found.method)
+
+
+def both_kernels(
+    x: ArrayLike, client: ArrayLike, covariances: Covariances, tolerance: Real = 1e-10
+) -> tuple[Kernel, Kernel]:
+    """Returns G and V."""
+    return (
+        client_kernel(x, client, covariances, "magnitude", tolerance),
+        client_kernel(x, client, covariances, "direction", tolerance),
+    )
+
+
+def _dense(value: float | Float[np.ndarray, "d d"], d: int) -> Float[np.ndarray, "d d"]:
+    return value if isinstance(value, np.ndarray) else value * np.eye(d)
+
+
+def _closed_form(
+    points: Float[np.ndarray, "n d"], groups: Groups, covariances: Covariances, component: str
+) -> tuple[Float[np.ndarray, "n n"], float]:
+    scaled, moved = np.array(points), False
+    for name, rows in zip(groups.names, groups.rows, strict=True):
+        variance = covariances[name]
+        if variance != 1.0:
+            scaled[rows], moved = points[rows] / np.sqrt(variance), True
+    dimension = points.shape[1]
+    if component == "magnitude":
+        matrix, error = normalised_gram_matrix(scaled), normalised_gram_error(scaled)
+        roundings = 3 / dimension
+    else:
+        matrix, error = direction_gram_matrix(scaled), direction_gram_error(scaled)
+        roundings = 6.0
+    slack = roundings * UNIT_ROUNDOFF * float((scaled * scaled).sum()) if moved else 0.0
+    return matrix, _up(error + slack)
+
+
+def pooled_covariance(
+    covariances: Covariances, weights: Mapping[Hashable, Fraction], d: int
+) -> float | Float[np.ndarray, "d d"]:
+    """S = Σ p_i S_i; a number, the exact one rounded once, where every S_i = λ_i I."""
+    if isotropic(covariances):
+        return float(sum(weights[n] * Fraction(v) for n, v in covariances.items()))  # type: ignore[arg-type]
+    parts = [float(weights[name]) * _dense(value, d) for name, value in covariances.items()]
+    total = np.sum(parts, axis=0)
+    return (total + total.T) / 2
+
+
+def _frobenius(matrix: Float[np.ndarray, "n n"]) -> float:
+    return float(np.linalg.norm(matrix))
+
+
+def _up(error: float) -> float:
+    """Past the rounding of the few operations that made a bound."""
+    return error * (1 + 1e-12)
