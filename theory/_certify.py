@@ -71,6 +71,11 @@ def shifted_bound(matrix: Float[np.ndarray, "n n"], shift: float, sign: int) -> 
     # A NaN pivot may pass as positive in some BLAS: look at the factor itself.
     if info != 0 or not (np.isfinite(factor.diagonal()) & (factor.diagonal() > 0)).all():
         return None
+    return factored_bound(diagonal, shift, sign)
+
+
+def factored_bound(diagonal: Float[np.ndarray, " n"], shift: float, sign: int) -> Fraction:
+    """The bound that a completed factorisation of ±(A - τI), with this diagonal, certifies."""
     radius = cholesky_radius(diagonal) + _U * Fraction(float(diagonal.max()))
     return Fraction(shift) - sign * radius
 
@@ -79,9 +84,15 @@ def rayleigh(
     matrix: Float[np.ndarray, "n n"], vector: Float[np.ndarray, " n"], frobenius: float
 ) -> tuple[Fraction, Fraction]:
     """Returns rigorous bounds of vᵀAv/vᵀv, given a bound of ‖A‖_F."""
-    n = len(vector)
     (symv,) = linalg.get_blas_funcs(("symv",), (matrix,))
-    image = symv(1.0, matrix, vector, lower=1)
+    return quotient(vector, symv(1.0, matrix, vector, lower=1), frobenius)
+
+
+def quotient(
+    vector: Float[np.ndarray, " n"], image: Float[np.ndarray, " n"], frobenius: float
+) -> tuple[Fraction, Fraction]:
+    """The same from an image Av whose entries are sums of at most n + 2 roundings a term."""
+    n = len(vector)
     products = vector * image
     value = Fraction(math.fsum(products))
     size = Fraction(math.fsum(np.abs(products)))

@@ -29,6 +29,21 @@ class Approximation:
     error: float
 
 
+@dataclass(frozen=True)
+class Operator:
+    """A symmetric matrix by what can be done with it.
+
+    Attributes:
+        diagonal: its diagonal.
+        product: v -> Kv.
+        inverse: σ -> (r -> about (K - σI)⁻¹r), None where there is no factor; for the smallest.
+    """
+
+    diagonal: Float[np.ndarray, " n"]
+    product: Solve
+    inverse: Callable[[float], Solve | None] | None
+
+
 def smallest(matrix: Float[np.ndarray, "n n"]) -> Approximation:
     """Approximates the smallest eigenpair; only the lower triangle is read, Fortran order."""
     n = len(matrix)
@@ -37,7 +52,7 @@ def smallest(matrix: Float[np.ndarray, "n n"]) -> Approximation:
     solve = _inverse(matrix, 0.0)
     if solve is None:
         return _dense(matrix, 0)
-    return _davidson(matrix, solve)
+    return davidson(_operator(matrix), solve)
 
 
 def largest(matrix: Float[np.ndarray, "n n"]) -> Approximation:
@@ -45,7 +60,16 @@ def largest(matrix: Float[np.ndarray, "n n"]) -> Approximation:
     n = len(matrix)
     if n <= _DENSE:
         return _dense(matrix, n - 1)
-    return _davidson(matrix, None)
+    return davidson(_operator(matrix), None)
+
+
+def _operator(matrix: Float[np.ndarray, "n n"]) -> Operator:
+    (symv,) = linalg.get_blas_funcs(("symv",), (matrix,))
+    return Operator(
+        matrix.diagonal(),
+        lambda v: symv(1.0, matrix, v, lower=1),
+        lambda shift: _inverse(matrix, shift),
+    )
 
 
 def _dense(matrix: Float[np.ndarray, "n n"], index: int) -> Approximation:
@@ -86,22 +110,22 @@ def _solver(factor: np.ndarray) -> Solve:
     return solve
 
 
-def _davidson(matrix: Float[np.ndarray, "n n"], solve: Solve | None) -> Approximation:
+def davidson(operator: Operator, solve: Solve | None) -> Approximation:
     """Expands a subspace by preconditioned residuals until the Ritz value is accurate.
 
     Without a preconditioner the residuals span a Krylov space, and the largest value is sought.
     """
-    n = len(matrix)
+    n = len(operator.diagonal)
     steps = min(_STEPS, n)
     basis, image = np.empty((n, steps), order="F"), np.empty((n, steps), order="F")
     projected = np.zeros((steps, steps))
     seed = np.random.default_rng(0).standard_normal(n)
     new = seed if solve is None else solve(seed)
     # A fraction of what the certificate loses to rounding.
-    noise = 2.0**-56 * n * float(np.abs(matrix.diagonal()).sum())
+    noise = 2.0**-56 * n * float(np.abs(operator.diagonal).sum())
     previous, shifts, best = np.inf, 0, Approximation(seed, 0.0, np.inf)
     for k in range(1, steps + 1):
-        if not _append(matrix, basis, image, k, new):
+        if not _append(operator.product, basis, image, k, new):
             break
         projected[:k, k - 1] = projected[k - 1, :k] = basis[:, :k].T @ image[:, k - 1]
         values, coordinates = np.linalg.eigh(projected[:k, :k])
@@ -115,18 +139,22 @@ def _davidson(matrix: Float[np.ndarray, "n n"], solve: Solve | None) -> Approxim
             break
         drop = abs(previous - value)
         # Settled to a part in hundreds: now a shift pays. Later shifts only if the first was poor.
-        if solve and k >= 8 * (4**shifts) and shifts < 3 and drop < 2e-3 * abs(value):
+        if (
+            solve
+            and operator.inverse
+            and k >= 8 * (4**shifts)
+            and shifts < 3
+            and drop < 2e-3 * abs(value)
+        ):
             shifts += 1
-            solve = _inverse(matrix, value - 10 * drop - 1e-6 * abs(value)) or solve
+            solve = operator.inverse(value - 10 * drop - 1e-6 * abs(value)) or solve
         previous = value
         residual /= size
         new = residual if solve is None else solve(residual)
     return best
 
 
-def _append(
-    matrix: Float[np.ndarray, "n n"], basis: np.ndarray, image: np.ndarray, k: int, new: np.ndarray
-) -> bool:
+def _append(product: Solve, basis: np.ndarray, image: np.ndarray, k: int, new: np.ndarray) -> bool:
     """Orthogonalises a vector, twice, and stores it and its image; False if nothing is left."""
     for _ in range(2):
         before = np.linalg.norm(new)
@@ -138,6 +166,5 @@ def _append(
     if not length > 1e-8:
         return False
     basis[:, k - 1] = new / length
-    (symv,) = linalg.get_blas_funcs(("symv",), (matrix,))
-    image[:, k - 1] = symv(1.0, matrix, basis[:, k - 1], lower=1)
+    image[:, k - 1] = product(basis[:, k - 1])
     return True

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from jaxtyping import Float
 
+from theory._memory import gib
 from theory._validate import as_matrix
 
 _TILE = 256
@@ -32,26 +33,41 @@ class Symmetric:
     defect: Fraction
 
 
-def as_symmetric(value: object, name: str) -> Symmetric:
-    """Checks a symmetric matrix.
+def as_symmetric(value: object, name: str, memory: float = math.inf) -> Symmetric:
+    """Checks a symmetric matrix; copies it only if its type, order or scale asks for that.
 
     Raises:
         TypeError: entries that are no real numbers.
-        ValueError: not square, not symmetric up to rounding, empty, or not finite.
+        ValueError: not square, not symmetric up to rounding, empty, or not finite; or a copy would
+            exceed `memory`.
     """
+    if isinstance(value, np.ndarray) and value.dtype != np.float64:
+        _refuse_copy(value, name, f"its type is {value.dtype}", memory)
     full = as_matrix(value, name)
     if full.shape[0] != full.shape[1]:
         raise ValueError(f"{name} must be square, not {full.shape}.")
     largest = max(float(full.max()), -float(full.min()))
     asymmetry = _asymmetry(full, largest, name)
+    if not (full.flags.c_contiguous or full.flags.f_contiguous):
+        _refuse_copy(full, name, "it is not contiguous", memory)
     matrix = full.T if full.flags.c_contiguous else np.asfortranarray(full)
     exponent = math.frexp(largest)[1]
     if abs(exponent) <= _MODERATE:
         return Symmetric(matrix, 0, Fraction(asymmetry))
+    _refuse_copy(full, name, f"its entries are about 2^{exponent}, to be rescaled", memory)
     with np.errstate(under="ignore"):
         matrix = np.ldexp(matrix, -exponent)
     scaled = Fraction(asymmetry) / Fraction(2) ** exponent
     return Symmetric(matrix, exponent, scaled + Fraction(len(full), 2**1022))
+
+
+def _refuse_copy(value: np.ndarray, name: str, reason: str, memory: float) -> None:
+    if 8.0 * value.size > memory:
+        raise ValueError(
+            f"{name} has to be copied, because {reason}; a copy takes {gib(8.0 * value.size)}, "
+            f"more than the {gib(memory)} there are: pass a contiguous float64 array with entries "
+            "of moderate size."
+        )
 
 
 def _asymmetry(full: Float[np.ndarray, "n n"], largest: float, name: str) -> float:

@@ -9,6 +9,8 @@ from typing import Any, SupportsFloat
 import numpy as np
 from jaxtyping import Float, Int
 
+_ROWS = 4096  # looked at together
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -37,11 +39,14 @@ def as_matrix(value: object, name: str) -> Float[np.ndarray, "_ _"]:
     if 0 in array.shape:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
     result = array.astype(np.float64, copy=False)
-    bad = ~np.isfinite(result).all(axis=1)
-    if bad.any():
-        raise ValueError(
-            f"{name} has NaN or infinite entries, first in row {int(bad.argmax())}: remove them."
-        )
+    # By slices: at tens of thousands of rows a mask of all entries would be large itself.
+    for start in range(0, len(result), _ROWS):
+        bad = ~np.isfinite(result[start : start + _ROWS]).all(axis=1)
+        if bad.any():
+            raise ValueError(
+                f"{name} has NaN or infinite entries, first in row {start + int(bad.argmax())}: "
+                "remove them."
+            )
     _refuse_rounding(array, result, name)
     return result
 
