@@ -12,8 +12,15 @@ from matplotlib.figure import Figure
 from figures import style
 from figures._files import write_atomically
 from figures.claims import Claim, write_claims
-from figures.convergence import draw_dynamics, draw_eigenvalues, draw_training
+from figures.convergence import (
+    draw_drift,
+    draw_dynamics,
+    draw_eigenvalues,
+    draw_local,
+    draw_training,
+)
 from figures.convergence.captions import CAPTIONS
+from figures.convergence.drift_layouts import drift_words
 from figures.convergence.layouts import tables
 from figures.convergence.sources import data_name, is_own, items
 from figures.convergence.summary import Summary, judge, summarise
@@ -68,6 +75,7 @@ def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
         )
     if summary.distances["width"].n_unique() > 1:
         figures["widths"] = lambda: draw_dynamics.widths(summary.distances, summary.slacks)
+    figures |= draw_drift.drawings(summary.drift) | draw_local.drawings(summary.drift)
     if summary.training.height:
         figures["training"] = lambda: draw_training.training(
             summary.training, summary.clients, summary.paired
@@ -99,8 +107,11 @@ def present(
     for name, title, table, layout in tables(summary):
         files = write_table(folder / "tables" / name, table, layout)
         sheets.append(sheet(title, table, layout, files))
+    drift = {"drift": "spread", "along": "along", "local_steps": "federated"}
+    whole = {name: getattr(summary.drift, field) for name, field in drift.items()}
     for name in ("draws", "descents", "thresholds", "regimes", "spectra"):
-        table = getattr(summary, name)
+        whole[name] = getattr(summary, name)
+    for name, table in whole.items():
         if table.height:
             write_atomically(folder / "tables" / f"all_{name}.csv", table.write_csv())
     write_claims(folder / "claims.json", claims)
@@ -147,6 +158,7 @@ def _words(summary: Summary, manifests: Mapping[str, Mapping[str, Any]]) -> dict
         "points": number(summary.spectra.filter(pl.col("variant") == "G").height),
         "data": ", ".join(data_name(name) for name in summary.spectra["data"].unique()),
         **_whole(summary),
+        **drift_words(summary.drift),
         "m": number(summary.descents["width"].max()),
         "net": ", ".join(sorted({config["model"] for config in trained})),
         "seeds": len(seeds),
@@ -188,6 +200,7 @@ def _report(
     }
     facts["cross-check"] = "; ".join(summary.witness) or NO_WITNESS
     notes = [f"This training diverged and is left out: {name}." for name in summary.diverged]
+    notes += [f"This descent diverged: {name}." for name in summary.drift.diverged]
     notes += sorted({note for m in manifests.values() for note in m.get("notes", ())})
     return Report(
         title="Convergence",

@@ -39,6 +39,43 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "of the start. (b) Smallest computed λ_min(Λ(t)) at nine steps of training by e₀/2; "
         "Theorem III.4 needs 1.",
     ),
+    "drift": (
+        "Drift of the kernels on {source}",
+        "Spectral norms of what separates V, G and Λ of f and f* from infinite width at t = 0 "
+        "(upper row, {starts} draws of points and networks) and of how far training moves them "
+        "(lower row: the largest over the recorded steps of {drift_steps}, η = 1/λ_max(Λ(0)), "
+        "{drift_draws} draws), by the norm of the limit; for f* that of G*∞ and Λ*∞. Lines: "
+        "geometric mean over draws; bands: range. Numbers: slope over log m at α = {slope_alpha} "
+        "with its 95 % interval over draws. Independent neurons give −1/2 at the start, where V "
+        "and G do not depend on α.",
+    ),
+    "along": (
+        "The kernels along training",
+        "Distance of G(t) from its limit, and λ_min(Λ(t)) by e₀/2 as computed, at the recorded "
+        "steps of training, for the narrowest and the widest networks. Lines: median over "
+        "{drift_draws} draws; bands: range. Theorem III.4 needs 1 in the lower row.",
+    ),
+    "asked": (
+        "The width asked for and the width one can have",
+        "The width that Theorem III.4 asks for with its unknown constant set to 1 (marks: median, "
+        "bars: range over {drift_draws} draws), the largest network whose drift was followed, and "
+        "the largest f* that {memory} of memory train. The decay is seen far below what is asked.",
+    ),
+    "local": (
+        "Local steps and sampled clients on {source}: outside the theorem",
+        "Federated training of f and f*: each round every sampled client takes E full-batch steps "
+        "on its own loss and the server averages what is shared with p_i, the client's part of "
+        "the points. First draw, the largest α. Dashed: (1 − ηe₀/2)^t, which the theorem promises "
+        "for E = 1 and everyone (panel a) alone. η is the largest step that every client's own "
+        "loss admits, min over i of p_i/λ_max(Λ_ii(0)), the same for f and f*.",
+    ),
+    "rates": (
+        "Decay by local steps: outside the theorem for E > 1 and sampled clients",
+        "Mean decay of ‖f − y‖² in decades a round (upper row) and a local step (lower row), mean "
+        "over {local_draws} draws, over {rounds} rounds or down to 10⁻¹² of the start. Dotted: the "
+        "largest step that Theorem III.4 admits for E = 1, f and f* each with its own; it can be "
+        "too long for a client alone.",
+    ),
     "training": (
         "Training the federation",
         "FedAvg with aggregated and with client-specific BN (FedBN), {net}, {seeds} seeds. "

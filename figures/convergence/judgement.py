@@ -14,6 +14,9 @@ SMALLEST = "figures/smallest_eigenvalues.pdf"
 REGIMES = "figures/regimes.pdf"
 TRAINING = "figures/training.pdf"
 
+# The net with the larger λ_max has its own η as the common one: one run, not two.
+RUN = ["data", "alpha", "width", "draw", "net", "step_size"]
+
 
 def overall(verdicts: pl.Series) -> str:
     """Join verdicts of mathematics: one violation counts, and so does one that is open or lost."""
@@ -65,9 +68,7 @@ def decay(descents: pl.DataFrame) -> Iterator[Claim]:
     A run that diverged breaks the bound; of its eigenvalues nothing is known.
     """
     dominated = descents.filter("g_dominated")
-    # The net with the larger λ_max has its own η as the common one: one run, not two.
-    run = ["data", "alpha", "width", "draw", "net", "step_size"]
-    dominated = dominated.unique(subset=run, keep="first", maintain_order=True)
+    dominated = dominated.unique(subset=RUN, keep="first", maintain_order=True)
     if dominated.is_empty():
         return
     lost = dominated["diverged_at"].is_not_null()

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from figures.claims import Claim
-from figures.convergence import judgement, theory_tables, training_tables
+from figures.convergence import drift_claims, judgement, theory_tables, training_tables
+from figures.convergence.drift_tables import DriftSummary, summarise_drift
 from figures.convergence.frame import joined, of
 from figures.statistics import PairedDifference
 
@@ -33,6 +34,7 @@ class Summary:
         rounds: rounds to each target loss.
         differences: the paired differences that are judged.
         diverged: labels of trainings that diverged.
+        drift: what is behind Theorem III.4 and beyond it.
         witness: what the cross-check with neural-tangents found, if it was run.
     """
 
@@ -52,6 +54,7 @@ class Summary:
     rounds: pl.DataFrame
     differences: dict[str, PairedDifference]
     diverged: list[str]
+    drift: DriftSummary
     witness: list[str]
 
 
@@ -80,6 +83,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         clients=training_tables.final_per_client(frame),
         rounds=training_tables.rounds(frame),
         differences=training_tables.differences(seeds),
+        drift=summarise_drift(frame),
         witness=of(frame, study="witness")["note"].to_list(),
         diverged=[f"{policy.replace('_', '-')} BN, seed {seed}" for policy, seed in names],
     )
@@ -92,5 +96,7 @@ def judge(summary: Summary) -> list[Claim]:
         *judgement.decay(summary.descents),
         *judgement.printed_kernel(summary.gaps, summary.descents),
         *judgement.threshold(summary.thresholds),
+        *drift_claims.drift(summary.drift),
+        *drift_claims.far_below(summary.descents),
         *judgement.training(summary.differences),
     ]

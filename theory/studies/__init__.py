@@ -6,10 +6,12 @@ from typing import Any
 
 from theory.crosscheck import installed
 from theory.studies.corollary import Generators, Points, Progress, corollary, spectrum
+from theory.studies.counterexamples import counterexamples
 from theory.studies.drift import drift
 from theory.studies.dynamics import dynamics
 from theory.studies.local_steps import local_steps
 from theory.studies.points import principal
+from theory.studies.readings import readings
 from theory.studies.regime import regime
 from theory.studies.sizes import Described, describe, own_comparisons, own_sample, possible_draws
 from theory.studies.witness import witness
@@ -36,6 +38,8 @@ STUDIES: dict[
     "drift": drift,
     "local_steps": local_steps,
     "witness": witness,
+    "counterexamples": counterexamples,
+    "readings": readings,
 }
 
 DIMENSION = 20
@@ -43,6 +47,10 @@ DIMENSION = 20
 
 ALPHAS = (0.5, 2.0, 10.0, 20.0)
 """Scales of the initialisation at which f and f* are trained."""
+
+
+READING_ALPHAS = (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)
+"""Scales of the initialisation at which the reading of the full kernel is tried."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,8 @@ def convergence_plan(preset: str, data: str, given: Described | None = None) -> 
         plan.append(Study("spectra, all points", config, 10.0))
     else:
         plan[:0] = [Study(*study) for study in own_comparisons(given, quick)]
+    config = {"study": "counterexamples", "data": "gaussian", "samples": 8, "draws": 20, **common}
+    plan.append(Study("where the corollary stops", config, 1.0))
     if installed() and not quick:
         config = {"study": "witness", "data": "gaussian", "clients": 4, "samples": 50, **common}
         plan.append(Study("cross-check with neural-tangents", config, 8.0))
@@ -98,6 +108,7 @@ def convergence_plan(preset: str, data: str, given: Described | None = None) -> 
             small |= own_sample(given)
             different = possible_draws(given.counts, small["clients"], small["samples"])
         plan += _small_studies(source, quick, small, different)
+        plan.append(_readings(source, quick, small, given))
         plan += _beyond(source, quick, small)
     return plan
 
@@ -119,6 +130,17 @@ def _small_studies(
     return plan
 
 
+def _readings(source: str, quick: bool, common: dict[str, Any], given: Described | None) -> Study:
+    """Which reading of the corollary holds: on larger draws, for none of them is whitened."""
+    samples, draws = (50, 5) if quick else (100, 20)
+    if given is not None and source == given.source:
+        samples = min(samples, min(given.counts))
+        draws = min(draws, possible_draws(given.counts, common["clients"], samples))
+    config = {"study": "readings", "data": source, "draws": draws, "alphas": list(READING_ALPHAS)}
+    seconds = 0.2 + draws * 2e-6 * (common["clients"] * samples) ** 2
+    return Study(f"readings, {source}", {**config, **common, "samples": samples}, seconds)
+
+
 def _beyond(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
     """List what looks behind and beyond the theorem: drift of the kernels, E > 1, sampled clients.
 
@@ -129,7 +151,7 @@ def _beyond(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
     for alpha in alphas:
         for width in (256, 1024, 4096) if quick else (256, 512, 1024, 2048, 4096, 8192):
             config = {"study": "drift", "data": source, "alpha": alpha, "width": width}
-            config |= {"draws": 3 if quick else 8, "starts": 10 if quick else 24}
+            config |= {"draws": 3 if quick else 8, "starts": 24}
             config |= {"steps": 60 if quick else 100, **common}
             label = f"drift of the kernels, {source}, α = {alpha:g}, m = {width}"
             plan.append(Study(label, config, 0.1 + width / (9000 if quick else 3000)))
