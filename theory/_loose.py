@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     Names = tuple[Hashable, ...]
     PerClient = ArrayLike | Mapping[Hashable, ArrayLike] | None
     Real = float
+    Reals = Iterable[float]
     Steps = Iterable[int]
     Weights = Mapping[Hashable, float] | None
     Whole = int
 else:
     Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Steps = Whole = object
-    PerClient = Weights = object
+    PerClient = Reals = Weights = object
 
 __all__ = [
     "Array",
@@ -36,6 +37,7 @@ __all__ = [
     "Numbers",
     "PerClient",
     "Real",
+    "Reals",
     "Steps",
     "Weights",
     "Whole",

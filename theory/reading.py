@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from theory._client_kernels import Kernel, both_kernels
-from theory._loose import ArrayLike, PerClient, Real, Weights
+from theory._loose import ArrayLike, PerClient, Real, Reals, Weights
 from theory._validate import as_groups, as_points, positive
 from theory.conditioning import condition_number
 from theory.full_kernel import FullKernelComparison, compare_full
@@ -59,7 +59,7 @@ class Readings:
         masked: the corollary as it is proven.
         pooled: with the pooled S in G∞.
         full: of Λ∞ at `alpha`.
-        loss: λ_min(G) <= loss·λ_min(G*) in the pooled reading, for all points.
+        remains: what holds of the pooled reading for all points, λ_min(G) <= μ λ_min(G*).
         alpha: the scale of the initialisation, for the full reading.
         method: how the kernels were computed.
     """
@@ -67,7 +67,7 @@ class Readings:
     masked: Reading
     pooled: Reading
     full: Reading
-    loss: float
+    remains: Inequality
     alpha: float
     method: str
 
@@ -114,25 +114,33 @@ def readings(
     Raises:
         ValueError, TypeError: bad points, labels, alpha, covariances or weights.
     """
-    points, scale = as_points(x), positive(alpha, "alpha")
+    (found,) = readings_over(x, client, (alpha,), covariances, weights=weights, tolerance=tolerance)
+    return found
+
+
+def readings_over(
+    x: ArrayLike,
+    client: ArrayLike,
+    alphas: Reals,
+    covariances: PerClient = None,
+    *,
+    weights: Weights = None,
+    tolerance: Real = 1e-10,
+) -> tuple[Readings, ...]:
+    """As `readings`, at several α: the kernels are computed once."""
+    points = as_points(x)
+    scales = [positive(alpha, "alpha") for alpha in alphas]
     groups = as_groups(client, len(points))
     given = own_covariances(points, client, groups, covariances)
     p = as_weights(weights, groups)
     magnitude, direction = both_kernels(points, client, given, tolerance)
-    pooled = compare_pooled(points, magnitude, given, p, tolerance)
-    return Readings(
-        _masked(magnitude),
-        _reading("pooled", pooled),
-        full_reading(magnitude, direction, scale),
-        pooled.loss,
-        scale,
-        magnitude.method,
+    found = compare_pooled(points, magnitude, given, p, tolerance)
+    masked, pooled = _masked(magnitude), _reading("pooled", found)
+    fulls = (_reading("full", compare_full(magnitude, direction, scale)) for scale in scales)
+    return tuple(
+        Readings(masked, pooled, full, found.remains, scale, magnitude.method)
+        for full, scale in zip(fulls, scales, strict=True)
     )
-
-
-def full_reading(magnitude: Kernel, direction: Kernel, alpha: float) -> Reading:
-    """The reading of Λ at another α, from G and V that are there already."""
-    return _reading("full", compare_full(magnitude, direction, alpha))
 
 
 def _masked(kernel: Kernel) -> Reading:

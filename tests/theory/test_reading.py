@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from theory.reading import NAMES, readings
+from theory.reading import NAMES, readings, readings_over
 
 VARIANCES = {"a": 0.4, "b": 2.0, "c": 1.0}
 
@@ -43,7 +43,9 @@ def test_every_side_is_that_of_plain_numpy(seed, alpha):
             certain = "certified" if left < right else "violated"
             assert inequality.verdict == certain
     assert found.masked.proven and not found.pooled.proven and not found.full.proven
-    assert found.loss == pytest.approx(2.0 / np.mean([0.4, 2.0, 1.0]))
+    loss = 2.0 / np.mean([0.4, 2.0, 1.0])
+    assert found.remains.rhs.midpoint == pytest.approx(loss * found.pooled.smallest.rhs.midpoint)
+    assert found.remains.verdict == "certified"
 
 
 def test_one_point_of_each_kind_of_failure():
@@ -62,6 +64,13 @@ def test_a_large_alpha_leaves_the_corollary():
     full, masked = found.full.smallest, found.masked.smallest
     assert full.lhs.midpoint == pytest.approx(masked.lhs.midpoint, rel=1e-3)
     assert full.verdict == "certified"
+
+
+def test_several_alphas_share_their_kernels():
+    x, client = sample(4)
+    over = readings_over(x, client, (0.5, 2.0), VARIANCES)
+    for alpha, found in zip((0.5, 2.0), over, strict=True):
+        assert found == readings(x, client, alpha, VARIANCES) and found.alpha == alpha
 
 
 def test_a_singular_kernel_has_no_condition_number():

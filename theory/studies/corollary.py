@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.centring import centre
+from theory.conditioning import step_sizes
 from theory.convergence import Verdict, compare_smallest_eigenvalues
 from theory.gram import client_gram_matrix, gram_matrix
 from theory.studies.points import FULL_SAMPLES, choose, gaussian_clients
-from theory.studies.rows import enclosed, row
+from theory.studies.rows import enclosed, row, step_rows
 
 Points = tuple[NDArray[np.float64], NDArray]
 Generators = Callable[..., np.random.Generator]
@@ -61,6 +62,7 @@ def verdict_rows(verdict: Verdict, **where: Any) -> Iterator[dict[str, Any]]:
     yield enclosed("largest_eigenvalue", verdict.largest_aggregated, variant="G", **where)
     yield enclosed("largest_eigenvalue", verdict.largest_client_specific, variant="G*", **where)
     yield row("certified", verdict.verdict == "certified", note=verdict.verdict, **where)
+    yield from step_rows(step_sizes(verdict), **where)
 
 
 def spectrum(
