@@ -271,7 +271,7 @@ def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
     from empirical.seeds import numpy_generator
     from theory.studies import STUDIES
 
-    small = config["study"] in ("regime", "dynamics", "drift", "local_steps")
+    small = config["study"] in ("regime", "dynamics", "drift", "local_steps", "readings")
     reduced = config["dimension"] if small else None
     data = None
     if "federation" in config:
