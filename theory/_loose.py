@@ -6,7 +6,7 @@ A run-time type checker would otherwise answer bad input before the function's o
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Collection, Hashable, Iterable, Mapping
 
     import numpy as np
     from numpy.typing import ArrayLike
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     PerClient = ArrayLike | Mapping[Hashable, ArrayLike] | None
     Real = float
     Reals = Iterable[float]
+    Rounds = Iterable[Collection[Hashable]]
     Steps = Iterable[int]
     Weights = Mapping[Hashable, float] | None
     Whole = int
 else:
     Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Steps = Whole = object
-    PerClient = Reals = Weights = object
+    PerClient = Reals = Rounds = Weights = object
 
 __all__ = [
     "Array",
@@ -38,6 +39,7 @@ __all__ = [
     "PerClient",
     "Real",
     "Reals",
+    "Rounds",
     "Steps",
     "Weights",
     "Whole",

@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theory._engine import Engine
-from theory._loose import Names, Real, Whole
+from theory._loose import Names, Real, Rounds, Whole
 from theory._validate import as_groups, positive, real
 from theory.descent import Problem, as_targets, loss_limit
 from theory.network import Array, Inputs, Network, as_inputs, at_least
@@ -75,7 +75,7 @@ def federated_descent(
     step_size: Real,
     rounds: Whole,
     local_steps: Whole = 1,
-    participants: Iterable[Collection[Hashable]] | None = None,
+    participants: Rounds | None = None,
 ) -> FederatedTrajectory:
     """Trains f or f* by rounds of local full-batch steps and averaging; see this module.
 
@@ -211,9 +211,7 @@ class _Server:
         self.whole.v[:], self.whole.gamma[:] = v, gamma
 
 
-def _as_rounds(
-    participants: Iterable[Collection[Hashable]] | None, total: int, names: Names
-) -> list[list[int]]:
+def _as_rounds(participants: Rounds | None, total: int, names: Names) -> list[list[int]]:
     """Positions in `names` of the clients of every round."""
     if participants is None:
         return [list(range(len(names)))] * total
