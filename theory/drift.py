@@ -159,5 +159,4 @@ def _distances(one: Kernels, other: Kernels) -> list[float]:
 
 def _norm(matrix: Float[Array, "n n"]) -> float:
     """‖K‖₂ of a symmetric matrix."""
-    values = np.linalg.eigvalsh(matrix)
-    return float(max(-values[0], values[-1]))
+    return float(np.abs(np.linalg.eigvalsh(matrix)).max())

@@ -83,7 +83,11 @@ def _theory_rows(
 
 
 def _drift_rows(found: KernelDrift, net: str, draw: int) -> Iterator[dict[str, Any]]:
-    """Distances relative to the limit's norm, and λ_min(Λ(t)), at the recorded steps."""
+    """Distances relative to the limit's norm, and λ_min(Λ(t)), at the recorded steps.
+
+    Nothing is relative to a limit that is 0 but for rounding, as V∞ is in one dimension.
+    """
+    least = 1e-12 * found.limit_norms.max()
     if found.diverged_at is not None:
         yield row("diverged_at", found.diverged_at, variant=net, draw=draw)
     for k, step in enumerate(found.steps):
@@ -91,6 +95,7 @@ def _drift_rows(found: KernelDrift, net: str, draw: int) -> Iterator[dict[str, A
         for j, part in enumerate(PARTS):
             where = {"variant": f"{net}|{part}", **at}
             norm = found.limit_norms[j]
-            yield row("drift_from_limit", found.from_limit[k, j] / norm, **where)
-            yield row("drift_from_start", found.from_start[k, j] / norm, **where)
+            if norm > least:
+                yield row("drift_from_limit", found.from_limit[k, j] / norm, **where)
+                yield row("drift_from_start", found.from_start[k, j] / norm, **where)
         yield row("smallest_eigenvalue_during", found.smallest_eigenvalue[k], variant=net, **at)
