@@ -137,6 +137,74 @@ def _run(s, variant, eta, k):
     ]
 
 
+def drifted(records, *, width=256, alpha=10.0, data="gaussian", **special):
+    """Three draws, two of them trained. Start: 3(1 + draw)/√m by 1 for V, 2 for G, 4 for Λ.
+
+    Training moves as 10(1 + draw)/m, twice as far for f*. Special: start, moved (their powers of
+    m), lost (nets whose first draw diverged), e0, ratio (λ_min(Λ(t)) by e₀/2), asked.
+    """
+    s = {"start": -0.5, "moved": -1.0, "lost": (), "e0": 0.5, "ratio": 3.0, "asked": 1e9}
+    s |= special
+    rows = [{"metric": "affordable_width", "value": 3e6, "note": "8 GiB"}]
+    for draw in range(3):
+        for k, net in enumerate(("f", "f*")):
+            at = {"variant": net, "draw": draw}
+            steps = (0, 20, 40) if draw < 2 else (0,)
+            if net in s["lost"] and draw == 0:
+                rows.append({"metric": "diverged_at", "value": 30.0, **at})
+                steps = (0, 20)
+            if draw < 2:
+                rows.append(enclosed("limit_smallest_eigenvalue", s["e0"] * (k + 1), 0.01, **at))
+                rows.append({"metric": "required_width", "value": s["asked"] * 10**draw, **at})
+            for step in steps:
+                rows += _drift_step(s, net, draw, step, width)
+    config = {"study": "drift", "data": data, "alpha": alpha, "width": width}
+    config |= {"clients": 4, "samples": 8, "dimension": 20}
+    return records.add(config, rows)
+
+
+def _drift_step(s, net, draw, step, width):
+    at, k = {"draw": draw, "round": step}, ("f", "f*").index(net)
+    value = s["ratio"] * s["e0"] * (k + 1) / 2 * (1 + 0.1 * draw) * (1 if step else 2)
+    rows = [{"metric": "smallest_eigenvalue_during", "value": value, "variant": net, **at}]
+    for j, part in enumerate(("V", "G", "Lambda")):
+        where = {"variant": f"{net}|{part}", **at}
+        far = 3 * (1 + draw) * width ** s["start"] * 2**j
+        moved = 10 * (1 + draw) * (1 + k) * width ** s["moved"] * (step / 40)
+        rows.append({"metric": "drift_from_limit", "value": far + moved, **where})
+        rows.append({"metric": "drift_from_start", "value": moved, **where})
+    return rows
+
+
+def locally(records, *, alpha=10.0, draw=0, data="gaussian", lost=(), fractions=(1.0, 0.5)):
+    """f decays by 0.1 E decades a round, f* by twice that; half of it with half of the clients."""
+    rows = []
+    for k, net in enumerate(("f", "f*")):
+        for choice in ("client", "server"):
+            where = {"variant": f"{net}|{choice}", "note": "E = 1, everyone"}
+            rows.append({"metric": "promised_decades", "value": 0.01 * (k + 1), **where})
+            for t in (0, 5, 10):
+                value = 10 ** (-0.01 * (k + 1) * t)
+                rows.append({"metric": "promised", "value": value, "round": t, **where})
+        runs = [("client", c, e) for c in fractions for e in (1, 4)]
+        for choice, c, e in [*runs, ("server", 1.0, 4)]:
+            inside = "inside" if c == 1 and e == 1 else "outside"
+            where = {"variant": f"{net}|{choice}|{c:g}|{e}", "note": f"{inside} the theorem"}
+            gone = where["variant"] in lost
+            rows.append({"metric": "diverged" if gone else "finished", "value": 1.0, **where})
+            if gone:
+                rows.append({"metric": "diverged_at", "value": 7.0, **where})
+            rate = 0.1 * e * (k + 1) * c * (1 + draw)
+            for t in (0, 5) if gone else (0, 5, 10):
+                metric = {"metric": "relative_residual", "value": 10 ** (-rate * t)}
+                rows.append({**metric, "round": t, **where})
+            if not gone:
+                rows.append({"metric": "decades_a_round", "value": rate, "round": 10, **where})
+    config = {"study": "local_steps", "data": data, "alpha": alpha, "draw": draw, "width": 512}
+    config |= {"clients": 4, "samples": 8, "dimension": 20}
+    return records.add(config, rows)
+
+
 def training(records, policy, seed, losses, accuracy=0.8, status="complete", clients=CLIENTS):
     """Losses: of the first client by round; the second's are half of it, the server's 100."""
     rows = []
@@ -165,6 +233,10 @@ def everything():
                 for alpha in (2.0, 10.0):
                     descent(records, alpha=alpha, width=width, draw=draw, data=data)
     spectrum(records)
+    for width in (256, 1024):
+        drifted(records, width=width)
+    for alpha in (2.0, 10.0):
+        locally(records, alpha=alpha)
     for seed in range(3):
         training(records, "aggregated", seed, [4.0, 2.0 + 0.1 * seed, 1.0 + 0.1 * seed], 0.7)
         training(records, "client_specific", seed, [4.0, 1.0, 0.4], 0.8 + 0.01 * seed)

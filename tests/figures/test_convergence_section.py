@@ -78,11 +78,18 @@ def test_the_whole_section_lies_on_disk(shown):
         "decay_gaussian",
         "regimes",
         "widths",
+        "drift_gaussian",
+        "along",
+        "asked",
+        "local_gaussian",
+        "rates",
         "training",
     }
     written = {path.name for path in (folder / "tables").glob("*.csv")}
     named = {"corollary", "descents", "training", "clients", "rounds", "paired"}
+    named |= {"drift", "held", "asked", "local_steps"}
     kept = {f"all_{name}" for name in ("draws", "descents", "thresholds", "regimes", "spectra")}
+    kept |= {"all_drift", "all_along", "all_local_steps"}
     assert written == {f"{name}.csv" for name in named | kept}
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     page = (folder / "report.html").read_text(encoding="utf-8")
