@@ -1,5 +1,6 @@
 """Figures of f and f*: the decay against its bound, the regimes of α, the effect of the width."""
 
+import math
 from itertools import cycle
 from typing import Any
 
@@ -11,6 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from figures.convergence.draw_eigenvalues import data_name
 from figures.convergence.frame import of
+from figures.convergence.log_axes import above_zero, log_or_note
 from figures.style import INK, MUTED, Look, legend_below, letter, look, panels, ramp
 
 NETS = {"f": "aggregated", "f*": "client_specific"}
@@ -33,12 +35,15 @@ def decay(curves: pl.DataFrame, source: str) -> Figure:
     figure, axes = panels(
         len(CHOICES), len(alphas), width="double", ratio=0.52, sharex=True, sharey=True
     )
+    least = rows.filter(pl.col("metric") != "bound")["relative"].min()
+    # Where little is gained in so many steps, that little fills the panel.
+    floor = FLOOR if least is None or least < 1e-8 else float(least) / 3  # type: ignore[operator]
     for i, (choice, words) in enumerate(CHOICES.items()):
         for j, alpha in enumerate(alphas):
             ax = axes[i * len(alphas) + j]
             for net, policy in NETS.items():
                 _curve(ax, of(rows, alpha=alpha, variant=f"{net}|{choice}"), look(policy))
-            ax.set(yscale="log", ylim=(FLOOR, 4))
+            ax.set(yscale="log", ylim=(floor, 4))
             ax.set_title(f"$\\alpha = {alpha:g}$" if i == 0 else "")
             if j == 0:
                 ax.set_ylabel(words + "\n" + r"$\|f(t)-y\|^2/\|f(0)-y\|^2$")
@@ -84,7 +89,7 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
         ):
             part, style = of(rows, variant=variant), look(name)
             line = style.line(label=False, markers=False)
-            ax.plot(part["alpha"], factor * part["value"], **line, label=label)
+            ax.plot(part["alpha"], above_zero(factor * part["value"]), **line, label=label)
             ax.fill_between(
                 part["alpha"], factor * part["low"], factor * part["high"], **style.band()
             )
@@ -94,9 +99,10 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
             found = of(found, width=width)
             measured = rf"$\lambda_{{\min}}(\Lambda(0))$, $m = {thousands(width)}$"
             points: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK}
-            ax.plot(found["alpha"], found["lambda_min"], **points, label=measured)
+            ax.plot(found["alpha"], above_zero(found["lambda_min"]), **points, label=measured)
         _threshold(ax, of(thresholds, data=source)["alpha"].drop_nulls())
-        ax.set(xscale="log", yscale="log", xlabel=r"scale of the initialisation $\alpha$")
+        ax.set(xscale="log", xlabel=r"scale of the initialisation $\alpha$")
+        log_or_note(ax, [rows["value"]], [rows["high"]])
         ax.set_title(f"{data_name(source)}{_setting(rows)}")
     axes[0].set_ylabel("smallest eigenvalue")
     legend_below(figure, axes, 3)
@@ -109,11 +115,14 @@ def _threshold(ax: Axes, alphas: pl.Series) -> None:
         return
     low, high = float(alphas.to_numpy().min()), float(alphas.to_numpy().max())
     ax.axvspan(low, high, color=MUTED, alpha=0.15, linewidth=0)
+    start, end = (math.log(limit) for limit in sorted(ax.dataLim.intervalx))
+    late = math.log(high) > start + 0.8 * (end - start)
     ax.annotate(
         "$G$ dominates\nfrom here",
-        (high, 0.02),
+        (low if late else high, 0.02),
         xycoords=("data", "axes fraction"),
-        xytext=(3, 2),
+        ha="right" if late else "left",
+        xytext=(-3 if late else 3, 2),
         textcoords="offset points",
         fontsize=8,
         color=MUTED,
@@ -136,7 +145,8 @@ def widths(distances: pl.DataFrame, slacks: pl.DataFrame) -> Figure:
         for alpha, colour in colours.items():
             for source, dash in sources.items():
                 part = of(table, data=source, alpha=alpha).sort("width")
-                ax.plot(part["width"], part["value"], color=colour, linestyle=dash, marker="o")
+                values = above_zero(part["value"])
+                ax.plot(part["width"], values, color=colour, linestyle=dash, marker="o")
         ax.set(xscale="log", yscale="log", xlabel="width $m$")
         ticks = sorted(table["width"].unique().to_list())
         ax.xaxis.set_major_locator(FixedLocator(ticks))

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from figures.convergence.frame import of
+from figures.convergence.log_axes import MAY_BE_ZERO, above_zero, log_or_note, note
 from figures.convergence.sources import client_label, data_name
 from figures.style import INK, Look, legend_below, letter, look, looks, panels
 
@@ -53,9 +54,11 @@ def _short(source: str) -> str:
 def _over(ax: Axes, rows: pl.DataFrame, by: str, which: str) -> None:
     for suffix, policy in NETS.items():
         name, style = f"{which}{suffix}", look(policy)
-        ax.plot(rows[by], rows[name], **{**style.line(), "label": kernel(suffix)})
+        ax.plot(rows[by], above_zero(rows[name]), **{**style.line(), "label": kernel(suffix)})
         ax.fill_between(rows[by], rows[f"{name}_low"], rows[f"{name}_high"], **style.band())
-    ax.set(xscale="log", yscale="log")
+    ax.set(xscale="log")
+    names = [f"{which}{suffix}" for suffix in NETS]
+    log_or_note(ax, [rows[name] for name in names], [rows[f"{name}_high"] for name in names])
     _ticks(ax, rows[by].to_list())
 
 
@@ -67,6 +70,12 @@ def _ratio(ax: Axes, draws: pl.DataFrame, medians: pl.DataFrame) -> None:
     ax.plot(medians["samples"], medians["ratio"], color=colour)
     ax.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
     ax.set(xscale="log")
+    known = draws["ratio"].drop_nulls().to_list()
+    if not known:
+        ax.set(yticks=[])
+        note(ax, MAY_BE_ZERO)
+    elif max(known) > 100 * min(known):
+        ax.set(yscale="log")
     _ticks(ax, medians["samples"].to_list())
 
 
@@ -96,8 +105,11 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
     for suffix, policy in NETS.items():
         values = of(table, variant="G*" if suffix else "G")
         line: dict[str, Any] = {**look(policy).line(markers=False), "label": kernel(suffix)}
-        whole.plot(values["rank"], values["value"], **line)
-    whole.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+        whole.plot(values["rank"], above_zero(values["value"]), **line)
+    # Few ranks have no powers of ten between them.
+    few = table["rank"].max() < 20  # type: ignore[operator]
+    whole.set(xscale="linear" if few else "log", xlabel="rank", ylabel="eigenvalue")
+    log_or_note(whole, [table["value"]])
     sources = ", ".join(data_name(name) for name in table["data"].unique(maintain_order=True))
     whole.set_title(f"{sources}: all eigenvalues")
     whole.legend(loc="lower left")
@@ -106,17 +118,17 @@ def spectra(table: pl.DataFrame, clients: list[str]) -> Figure:
     tail.plot(range(1, smallest.height + 1), smallest["value"], **line)
     star = of(table, variant="G*").sort("value").head(TAIL)
     star = star.with_columns(place=pl.int_range(1, pl.len() + 1))
-    there = set(star["client"])
-    named = [name for name in clients if name in there]
-    for name, style in looks(named[:MOST_NAMED]).items():
+    there = star["client"].unique(maintain_order=True).to_list()
+    named = [name for name in clients if name in there[:MOST_NAMED]]
+    for name, style in looks(named).items():
         known = style.label if style.label != name else client_label(name)
         _clients(tail, of(star, client=name), style, f"client {known}")
-    others = star.filter(pl.col("client").is_in(named[MOST_NAMED:]))
+    others = of(star, client=there[MOST_NAMED:])
     if others.height:
         _clients(tail, others, look("local"), "other clients")
     tail.set(xlabel="rank from the smallest", ylabel="eigenvalue")
     tail.set_ylim(bottom=0)
-    tail.set_title(f"{sources}: the {TAIL} smallest")
+    tail.set_title(f"{sources}: the {smallest.height} smallest")
     legend_below(figure, (tail,), 3)
     letter((whole, tail))
     return figure

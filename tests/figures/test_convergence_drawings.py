@@ -93,7 +93,7 @@ def test_spectra_shows_every_eigenvalue_and_whose_it_is(whole):
     holds(tail.lines[0], range(1, 6), [1.0, 2.0, 3.0, 9.0, 10.0])
     holds(tail.lines[1], [1, 3, 5], [2.0, 4.0, 5.0])
     holds(tail.lines[2], [2, 4], [3.0, 4.5])
-    shown = [text.get_text() for text in tail.get_legend().get_texts()]
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "client MNIST" in shown[1] and "client my-own" in shown[2]
 
 

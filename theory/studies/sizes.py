@@ -77,7 +77,10 @@ def describe(points: Points, most_dimensions: int) -> Described:
             "from."
         )
     if why:
-        sentences.append(f"The regimes of α and f and f* on these points are left out: {why}.")
+        sentences.append(
+            "On these points only λ_min(G∞) and λ_min(G*∞) are compared; regimes, networks and all "
+            f"else that whitens clients are left out: {why}."
+        )
     return Described(
         points.source, points.fingerprint, sizes, x.shape[1], dimension, headline, tuple(sentences)
     )
