@@ -16,11 +16,13 @@ from figures.convergence import (
     draw_drift,
     draw_dynamics,
     draw_eigenvalues,
+    draw_findings,
     draw_local,
     draw_training,
 )
 from figures.convergence.captions import CAPTIONS
 from figures.convergence.drift_layouts import drift_words
+from figures.convergence.findings_layouts import findings_words
 from figures.convergence.layouts import tables
 from figures.convergence.sources import data_name, is_own, items
 from figures.convergence.summary import Summary, judge, summarise
@@ -65,6 +67,7 @@ def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
     if summary.spectra.height:
         clients = summary.spectra["client"].drop_nulls().unique(maintain_order=True).to_list()
         figures["spectra"] = lambda: draw_eigenvalues.spectra(summary.spectra, clients)
+    figures |= draw_findings.findings_drawings(summary.findings)
     for source in summary.curves["data"].unique(maintain_order=True):
         figures[f"decay_{source}"] = lambda source=source: draw_dynamics.decay(
             summary.curves, source
@@ -109,6 +112,8 @@ def present(
         sheets.append(sheet(title, table, layout, files))
     drift = {"drift": "spread", "along": "along", "local_steps": "federated"}
     whole = {name: getattr(summary.drift, field) for name, field in drift.items()}
+    for name in ("examples", "readings", "gains"):
+        whole[name] = getattr(summary.findings, name)
     for name in ("draws", "descents", "thresholds", "regimes", "spectra"):
         whole[name] = getattr(summary, name)
     for name, table in whole.items():
@@ -159,6 +164,7 @@ def _words(summary: Summary, manifests: Mapping[str, Mapping[str, Any]]) -> dict
         "data": ", ".join(data_name(name) for name in summary.spectra["data"].unique()),
         **_whole(summary),
         **drift_words(summary.drift),
+        **findings_words(summary.findings),
         "m": number(summary.descents["width"].max()),
         "net": ", ".join(sorted({config["model"] for config in trained})),
         "seeds": len(seeds),

@@ -9,6 +9,8 @@ import polars as pl
 from figures.claims import Claim
 from figures.convergence import drift_claims, judgement, theory_tables, training_tables
 from figures.convergence.drift_tables import DriftSummary, summarise_drift
+from figures.convergence.findings_claims import findings
+from figures.convergence.findings_tables import Findings, summarise_findings
 from figures.convergence.frame import joined, of
 from figures.statistics import PairedDifference
 
@@ -35,6 +37,7 @@ class Summary:
         differences: the paired differences that are judged.
         diverged: labels of trainings that diverged.
         drift: what is behind Theorem III.4 and beyond it.
+        findings: where Corollary III.6 stops, and what it says of the step size.
         witness: what the cross-check with neural-tangents found, if it was run.
     """
 
@@ -55,6 +58,7 @@ class Summary:
     differences: dict[str, PairedDifference]
     diverged: list[str]
     drift: DriftSummary
+    findings: Findings
     witness: list[str]
 
 
@@ -84,6 +88,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         rounds=training_tables.rounds(frame),
         differences=training_tables.differences(seeds),
         drift=summarise_drift(frame),
+        findings=summarise_findings(frame, draws),
         witness=of(frame, study="witness")["note"].to_list(),
         diverged=[f"{policy.replace('_', '-')} BN, seed {seed}" for policy, seed in names],
     )
@@ -93,6 +98,7 @@ def judge(summary: Summary) -> list[Claim]:
     """Judge every claim of the section that the records speak about."""
     return [
         *judgement.corollary(summary.draws),
+        *findings(summary.findings),
         *judgement.decay(summary.descents),
         *judgement.printed_kernel(summary.gaps, summary.descents),
         *judgement.threshold(summary.thresholds),

@@ -1,0 +1,74 @@
+"""The figure of what the largest eigenvalue adds to Corollary III.6: steps, condition numbers."""
+
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+from figures.convergence.frame import of
+from figures.convergence.sources import data_name
+from figures.style import INK, letter, panels, ramp
+
+GAINS = {
+    "smallest": ("D", r"$\lambda_{\min}(G^{*\infty})/\lambda_{\min}(G^{\infty})$"),
+    "step": ("^", r"$\lambda_{\max}(G^{\infty})/\lambda_{\max}(G^{*\infty})$: the step"),
+    "condition": ("o", r"$\kappa(G^{\infty})/\kappa(G^{*\infty})$: their product"),
+}
+
+
+def spread(name: str) -> tuple[pl.Expr, ...]:
+    """Median and range of a column."""
+    column = pl.col(name)
+    return column.median(), column.min().alias("low"), column.max().alias("high")
+
+
+def step_sizes(gains: pl.DataFrame) -> Figure:
+    """Draw what λ_min, the step and the condition number gain, over M: medians and ranges."""
+    sources = gains["data"].unique(maintain_order=True).to_list()
+    wide = len(sources) > 1
+    figure, axes = panels(
+        1,
+        len(sources),
+        width="double" if wide else "column",
+        ratio=0.42 if wide else 0.9,
+        sharey=True,
+    )
+    colours = dict(zip(GAINS, ramp(len(GAINS)), strict=True))
+    for ax, source in zip(axes, sources, strict=True):
+        rows = of(gains, data=source)
+        sizes = rows.group_by("clients").agg(pl.col("samples").n_unique())
+        clients = sizes.sort("samples", "clients")["clients"][-1]
+        rows = of(rows, clients=clients)
+        for name, (marker, label) in GAINS.items():
+            part = rows.drop_nulls(name).group_by("samples").agg(*spread(name)).sort("samples")
+            line: dict[str, Any] = {"color": colours[name], "marker": marker}
+            line |= {"markeredgecolor": "white"}
+            ax.plot(part["samples"], part[name], **line, label=label)
+            band = {"color": colours[name], "alpha": 0.15, "linewidth": 0}
+            ax.fill_between(part["samples"], part["low"], part["high"], **band)
+        ax.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
+        ax.set(xscale="log", yscale="log", xlabel="samples a client $M$")
+        ax.set_title(f"{data_name(source)}, $N = {clients}$")
+        _plain_ticks(ax, sorted(rows["samples"].unique().to_list()))
+    axes[0].set_ylabel("gain of client-specific BN")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3 if wide else 1)
+    letter(axes)
+    return figure
+
+
+def _plain_ticks(ax: Axes, samples: list[int]) -> None:
+    """Numbers as people write them, on both logarithmic axes."""
+    ax.xaxis.set_major_locator(FixedLocator(samples))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels([str(sample) for sample in samples])
+    low, high = ax.get_ylim()
+    for digits in ((1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7), [k / 20 for k in range(20, 200)]):
+        ticks = [k * 10**e for e in range(-3, 9) for k in digits if low <= k * 10**e <= high]
+        if len(ticks) > 2:
+            break
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_yticklabels([f"{tick:g}" for tick in ticks])
