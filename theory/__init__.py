@@ -4,6 +4,7 @@ from theory.affordable import affordable_width
 from theory.assumption import Assumption, check_assumption
 from theory.blocks import BlockDiagonal, diagonal_blocks
 from theory.centring import centre
+from theory.clients import client_largest_eigenvalue, client_smallest_eigenvalue
 from theory.comparison import Verdict, compare_smallest_eigenvalues
 from theory.conditioning import StepSizes, best_factors, condition_number, step_sizes
 from theory.convergence import (
@@ -67,6 +68,8 @@ __all__ = [
     "centre",
     "check_assumption",
     "client_gram_matrix",
+    "client_largest_eigenvalue",
+    "client_smallest_eigenvalue",
     "compare_full_kernels",
     "compare_smallest_eigenvalues",
     "condition_number",

@@ -49,6 +49,9 @@ from theory._pairs import (
 from theory._validate import as_groups, as_points, positive
 from theory.blocks import BlockDiagonal
 
+ROUNDINGS, NORMALISED_ROUNDINGS = 8, 11
+"""Beside γ_d/2, the constants of an entry's error in units of u: see `gram_error`."""
+
 _SMALLEST, _LARGEST = 1e-140, 1e150  # scaled norms whose products, cubes of angles too, are normal
 
 
@@ -65,8 +68,7 @@ def gram_matrix(x: ArrayLike, alpha: Real = 1.0) -> Float[np.ndarray, "n n"]:
         TypeError: points or alpha that are no real numbers.
         ValueError: bad points, alpha <= 0, or points whose kernel would over- or underflow.
     """
-    points, scale = _prepared(x, positive(alpha, "alpha"), "alpha")
-    return _magnitude(points, scale)
+    return _magnitude(*scaled_rows(x, alpha))
 
 
 def gram_error(x: ArrayLike, alpha: Real = 1.0) -> float:
@@ -74,8 +76,7 @@ def gram_error(x: ArrayLike, alpha: Real = 1.0) -> float:
 
     (γ_d/2 + 8u) α² Σ‖x_p‖²; derived in this module's docstring.
     """
-    points, scale = _prepared(x, positive(alpha, "alpha"), "alpha")
-    return _rank_one(points, scale, 8)
+    return _rank_one(*scaled_rows(x, alpha), ROUNDINGS)
 
 
 def client_gram_matrix(x: ArrayLike, client: ArrayLike, alpha: Real = 1.0) -> BlockDiagonal:
@@ -87,8 +88,7 @@ def client_gram_matrix(x: ArrayLike, client: ArrayLike, alpha: Real = 1.0) -> Bl
         TypeError: as `gram_matrix`.
         ValueError: as `gram_matrix`, or not one label per row.
     """
-    points, scale = _prepared(x, positive(alpha, "alpha"), "alpha")
-    return _blocks(points, scale, client, 8)
+    return _blocks(*scaled_rows(x, alpha), client, ROUNDINGS)
 
 
 def normalised_gram_matrix(x: ArrayLike, scale: Real = 1.0) -> Float[np.ndarray, "n n"]:
@@ -104,7 +104,7 @@ def normalised_gram_matrix(x: ArrayLike, scale: Real = 1.0) -> Float[np.ndarray,
         TypeError: points or scale that are no real numbers.
         ValueError: bad points, scale <= 0, or points whose kernel would over- or underflow.
     """
-    return _magnitude(*_normalised(x, scale))
+    return _magnitude(*normalised_scaled_rows(x, scale))
 
 
 def normalised_gram_error(x: ArrayLike, scale: Real = 1.0) -> float:
@@ -112,7 +112,7 @@ def normalised_gram_error(x: ArrayLike, scale: Real = 1.0) -> float:
 
     As `gram_error`, and 2.5u for each of the two factors 1/√(d·scale), times h <= 1/2.
     """
-    return _rank_one(*_normalised(x, scale), 11)
+    return _rank_one(*normalised_scaled_rows(x, scale), NORMALISED_ROUNDINGS)
 
 
 def normalised_client_gram_matrix(
@@ -124,7 +124,7 @@ def normalised_client_gram_matrix(
         TypeError: as `normalised_gram_matrix`.
         ValueError: as `normalised_gram_matrix`, or not one label per row.
     """
-    return _blocks(*_normalised(x, scale), client, 11)
+    return _blocks(*normalised_scaled_rows(x, scale), client, NORMALISED_ROUNDINGS)
 
 
 def direction_gram_matrix(x: ArrayLike, scale: Real = 1.0) -> Float[np.ndarray, "n n"]:
@@ -179,7 +179,13 @@ def _prepared(x: ArrayLike, factor: float, name: str) -> tuple[UnitRows, Float[n
     return points, scale
 
 
-def _normalised(x: ArrayLike, scale: Real) -> tuple[UnitRows, Float[np.ndarray, " n"]]:
+def scaled_rows(x: ArrayLike, alpha: Real) -> tuple[UnitRows, Float[np.ndarray, " n"]]:
+    """Unit rows, and the factors α‖x_p‖ of Eq. (10)."""
+    return _prepared(x, positive(alpha, "alpha"), "alpha")
+
+
+def normalised_scaled_rows(x: ArrayLike, scale: Real) -> tuple[UnitRows, Float[np.ndarray, " n"]]:
+    """Unit rows, and the factors ‖x_p‖/√(d·scale) of the normalised kernel."""
     points = as_points(x)
     return _prepared(points, 1 / math.sqrt(points.shape[1] * _variance(scale)), "1/sqrt(d·scale)")
 
@@ -196,11 +202,14 @@ def _variance(scale: Real) -> float:
 
 
 def _magnitude(points: UnitRows, scale: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n n"]:
-    dimension = points.unit.shape[1]
+    return symmetric_kernel(points, _arccosine.magnitude, scale, recompute(points.unit.shape[1]))
+
+
+def recompute(dimension: int) -> Recompute:
+    """Which pairs get their angle anew, for the relative accuracy that this module promises."""
     bulk = gamma(dimension) + (2 + 2 * norm_error(dimension)) * UNIT_ROUNDOFF
     # 3·bulk/e² = 1e-12 at 1 - |c| = e²/2; a quarter bounds the work for very large d.
-    far = min(0.25, 1.5 * bulk / 1e-12)
-    return symmetric_kernel(points, _arccosine.magnitude, scale, Recompute(1e-3, far))
+    return Recompute(1e-3, min(0.25, 1.5 * bulk / 1e-12))
 
 
 def _rank_one(points: UnitRows, scale: Float[np.ndarray, " n"], roundings: int) -> float:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import theory
-from theory.comparison import _kernels
+from theory._kernels import as_kernel
 
 BIG = float(np.finfo(float).max)
 CURVE = [1.0, 0.5]
@@ -92,7 +92,7 @@ def test_corollary_iii6_wants_enclosures():
 def test_a_kernel_that_is_no_name_is_refused():
     for kernel in (np.ones((2, 2)), None, 5):
         with pytest.raises(TypeError, match='kernel must be "printed" or "normalised"'):
-            _kernels(np.eye(2), [0, 1], kernel, 1.0, 1.0)
+            as_kernel(kernel, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(
