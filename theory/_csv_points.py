@@ -83,10 +83,7 @@ def _csv_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_file(path: Path) -> ClientFile:
-    text = path.read_bytes()
-    # Only numbers count: what a header holds beyond ASCII may be in any encoding.
-    wide = text.startswith((b"\xff\xfe", b"\xfe\xff"))
-    lines = text.decode("utf-16" if wide else "utf-8-sig", errors="replace").splitlines()
+    lines = _text(path.read_bytes()).splitlines()
     rows = _rows(path.name, lines)
     header: tuple[str, ...] = ()
     numbers: list[Float[np.ndarray, " d"]] = []
@@ -111,13 +108,24 @@ def _read_file(path: Path) -> ClientFile:
     return ClientFile(path.name, np.stack(numbers), np.array(places, dtype=np.int64), header)
 
 
+def _text(content: bytes) -> str:
+    """Numbers are ASCII; what a header holds beyond that may be in any encoding."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", errors="replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def _rows(file: str, lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """The cells of every line that has any; leading lines of comment are passed over."""
     begin = 0
     while begin < len(lines) and (not lines[begin].strip() or lines[begin].startswith("#")):
         begin += 1
     filled = [line for line in lines[begin:] if line.strip()][:2]
-    separator = next((s for s in _SEPARATORS if filled and s in filled[-1]), None)
+    # The second line first: words of a header may hold what separates no columns.
+    separator = next((s for line in filled[::-1] for s in _SEPARATORS if s in line), None)
     if separator is None:
         several = bool(filled) and len(filled[-1].split()) > 1
         for line, text in enumerate(lines[begin:], begin + 1):

@@ -85,7 +85,7 @@ def _header(
     return shape, dtype
 
 
-def client_names(labels: NDArray, n: int) -> NDArray[np.str_]:
+def client_names(labels: NDArray, n: int) -> NDArray:
     """The clients' names as text: integers as their digits, bytes as UTF-8.
 
     Raises:

@@ -18,6 +18,7 @@ from theory._npz_points import client_names, read_archive
 from theory._validate import as_groups, as_points
 from theory.centring import centre
 
+_LARGEST = 1e100
 _COPIES = 3  # the file's array, its float64 copy, the centred points
 
 
@@ -35,7 +36,7 @@ class Points:
     """
 
     x: Float[NDArray, "n d"]
-    client: NDArray[np.str_]
+    client: NDArray
     name: str
     fingerprint: str
     files: Mapping[str, str] = field(default_factory=dict)
@@ -142,7 +143,7 @@ def _refuse_too_large(size: int, what: str) -> None:
         )
 
 
-def _fingerprint(x: Float[NDArray, "n d"], client: NDArray[np.str_]) -> str:
+def _fingerprint(x: Float[NDArray, "n d"], client: NDArray) -> str:
     digest = hashlib.sha256(f"<f8 {x.shape} ".encode())
     digest.update(np.ascontiguousarray(x, dtype="<f8").data)
     digest.update(json.dumps(client.tolist()).encode("ascii"))
@@ -166,7 +167,7 @@ def _checked(points: Points) -> Points:
                 f"centring by client leaves nothing of them: {advice}."
             )
         try:
-            centre(own, points.client[rows])
+            size = np.abs(centre(own, points.client[rows])).max(axis=1)
         except ValueError as error:
             if "zero row" not in str(error):
                 raise
@@ -175,4 +176,10 @@ def _checked(points: Points) -> Points:
                 f"{points.place(int(rows[nearest]))} equals the mean of its client {name!r}, and "
                 "centring by client leaves nothing of it: leave this point out."
             ) from None
+        if size.max() > _LARGEST or size.min() < 1 / _LARGEST:
+            raise ValueError(
+                f"the points of client {name!r} have entries from {size.min():.1g} to "
+                f"{size.max():.1g} once centred, beyond what kernels can square: multiply x by a "
+                "power of ten."
+            )
     return points

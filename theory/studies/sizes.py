@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +97,15 @@ def _dimension(points: Points, sizes: tuple[int, ...], most: int) -> tuple[int, 
         )
     values, directions = leading_directions(points.x, min(most, points.x.shape[1], least // 2))
     carried = int((values > 1e-9 * values[0]).sum())
+    why = "all points together vary in one direction only"
     for dimension in range(carried, 1, -1):
-        with suppress(ValueError):
+        try:
             whiten(points.x @ directions[:, :dimension], points.client, _WELL_CONDITIONED)
+        except ValueError as error:
+            why = str(error).split(": ")[0].replace("Client", "client", 1)
+        else:
             return dimension, ""
-    return 0, "a client does not vary in two of the leading directions and cannot be whitened"
+    return 0, why
 
 
 def _smallest(points: Points) -> np.ndarray:
