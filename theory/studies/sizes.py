@@ -58,7 +58,7 @@ def describe(points: Points, most_dimensions: int) -> Described:
     sizes = tuple(int(count) for count in counts[np.argsort(first)])
     dimension, why = _dimension(points, sizes, most_dimensions)
     n, least, most = len(x), min(sizes), max(sizes)
-    each = f"{least}" if least == most else f"{least} to {most}"
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     headline = (
         f"points of {points.name}: {n:,} points of {len(sizes):,} client{'s' * (len(sizes) > 1)}, "
         f"{each} each, in d = {x.shape[1]:,}"
