@@ -4,11 +4,12 @@ from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from figures.convergence.draw_dynamics import DASHES, NETS, thousands
 from figures.convergence.drift_tables import DriftSummary
@@ -16,7 +17,7 @@ from figures.convergence.frame import of
 from figures.convergence.sources import data_name
 from figures.style import INK, MUTED, letter, look, panels
 
-PARTS = {"V": "$V$", "G": "$G$", "Lambda": r"$\Lambda$"}
+PARTS = {"V": "V", "G": "G", "Lambda": r"\Lambda"}
 QUANTITIES = {
     "start": r"$\|K(0)-K^\infty\|_2\,/\,\|K^\infty\|_2$",
     "movement": r"$\max_t\|K(t)-K(0)\|_2\,/\,\|K^\infty\|_2$",
@@ -62,7 +63,8 @@ def drift(spread: pl.DataFrame, slopes: pl.DataFrame, source: str) -> Figure:
                     ax.plot(one["width"], one["value"], markeredgecolor="white", **style)
             _guide(ax, shown)
             _widths(ax, rows["width"].unique().to_list())
-            ax.set_title(f"$K = $ {name}" if i == 0 else "")
+            _room(ax, shown)
+            ax.set_title(f"$K={name}$" if i == 0 else "")
             found = of(slopes, data=source, quantity=quantity, part=part, alpha=few[-1])
             _slope_words(ax, found)
             if i == len(quantities) - 1:
@@ -113,9 +115,12 @@ def net_handle(net: str) -> Line2D:
     )
 
 
-def short(source: str) -> str:
-    """A source's name for a narrow panel: a name of one's own takes two lines."""
-    return data_name(source).replace("points of ", "points of\n")
+def cell_title(source: str, alpha: float, columns: int) -> str:
+    """Source and α, in two lines where panels are narrow."""
+    if columns <= 2:
+        return f"{data_name(source)}, α = {alpha:g}"
+    # A name of one's own takes two lines itself.
+    return f"{data_name(source)},\nα = {alpha:g}".replace("points of ", "points of\n")
 
 
 def setting(rows: pl.DataFrame) -> str:
@@ -130,6 +135,15 @@ def _guide(ax: Axes, rows: pl.DataFrame) -> None:
         return
     low = float((rows["low"] * rows["width"].sqrt()).min()) * 0.8  # type: ignore[arg-type]
     ax.plot(ends, [low / end**0.5 for end in ends], color=INK, linewidth=0.8, linestyle=":")  # type: ignore[operator]
+
+
+def _room(ax: Axes, rows: pl.DataFrame) -> None:
+    """Leaves room above the curves for the slopes, and names powers of ten alone if two show."""
+    bottom, top = ax.get_ylim()
+    top = max(top, float(rows["high"].max()) * (top / bottom) ** 0.3)  # type: ignore[arg-type]
+    ax.set_ylim(bottom, top)
+    if np.floor(np.log10(top)) > np.ceil(np.log10(bottom)):
+        ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _widths(ax: Axes, widths: list[int]) -> None:
@@ -159,7 +173,7 @@ def along(table: pl.DataFrame) -> Figure:
                     ax.fill_between(rows["round"], rows["low"], rows["high"], **style)
             ax.set(yscale="log")
             if i == 0:
-                ax.set_title(f"{short(source)},\nα = {alpha:g}")
+                ax.set_title(cell_title(source, alpha, len(cells)))
             else:
                 ax.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
                 ax.set_xlabel("step $t$")

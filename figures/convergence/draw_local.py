@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from figures.convergence.draw_drift import MARKERS, cells_of, net_handle, setting, short
+from figures.convergence.draw_drift import MARKERS, cell_title, cells_of, net_handle, setting
 from figures.convergence.draw_dynamics import DASHES, FLOOR, NETS, thousands
 from figures.convergence.drift_tables import DriftSummary
 from figures.convergence.frame import of
@@ -88,7 +88,7 @@ def rates(table: pl.DataFrame) -> Figure:
             ax.set_xticklabels([f"{steps}" for steps in every])
             ax.yaxis.set_minor_formatter(NullFormatter())
             if i == 0:
-                ax.set_title(f"{short(source)},\nα = {alpha:g}")
+                ax.set_title(cell_title(source, alpha, len(cells)))
             else:
                 ax.set_xlabel("local steps $E$")
     axes[0].set_ylabel("decades a round")

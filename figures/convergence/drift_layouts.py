@@ -37,7 +37,7 @@ def drift_words(summary: DriftSummary) -> dict[str, str]:
         "starts": number(starts["draws"].max()),
         "drift_draws": number(summary.along["draws"].max()),
         "drift_steps": number(summary.along["round"].max()),
-        "slope_alpha": number(moved["alpha"].max()),
+        "slope_alpha": f"{moved['alpha'].max() or 0:g}",
         "memory": ", ".join(summary.asked["memory"].unique().drop_nulls()),
         "local_draws": number(client["draw"].n_unique()),
         "rounds": number(client["round"].max()),
@@ -96,8 +96,9 @@ def _asked(summary: DriftSummary) -> Sheet:
 
 def _rates(summary: DriftSummary) -> Sheet:
     frame = _named(of(summary.rates, choice="client"))
+    share = [f"{100 * part:g} %" if part < 1 else "everyone" for part in frame["fraction"]]
     frame = frame.with_columns(
-        share=pl.format("{} %", (100 * pl.col("fraction")).round(1).cast(pl.String)),
+        pl.Series("share", share, dtype=pl.String),
         ended=pl.format("{} of {}", pl.col("runs") - pl.col("diverged"), "runs"),
     )
     columns = {
@@ -107,7 +108,7 @@ def _rates(summary: DriftSummary) -> Sheet:
         "rate": "decades a round",
         "step_rate": "decades a local step",
         "promised": "promised for E = 1",
-        "theorem": "",
+        "theorem": "scope",
         "ended": "finished",
     }
     caption = (
