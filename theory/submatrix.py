@@ -138,7 +138,7 @@ def nearest_pairs(
     in_threads(search, tops, meter, sizes=[float(n - top) for top in tops])
     p, q = best.pairs
     angle, _ = line_angles(unit.unit, p, q)
-    order = np.lexsort((q, p, angle * angle / (weak[p] + weak[q])))
+    order = np.lexsort((q, p, np.sin(angle / 2) ** 2 / (weak[p] + weak[q])))
     return np.stack([p[order], q[order]])
 
 
