@@ -3,6 +3,7 @@
 from theory.affordable import affordable_width
 from theory.assumption import Assumption, check_assumption
 from theory.blocks import BlockDiagonal, diagonal_blocks
+from theory.bn_kernel import BNGram, bn_client_gram_matrix, bn_gram_matrix, bn_ntk
 from theory.centring import centre
 from theory.clients import client_largest_eigenvalue, client_smallest_eigenvalue
 from theory.comparison import Verdict, compare_smallest_eigenvalues
@@ -13,6 +14,8 @@ from theory.convergence import (
     corollary_iii6,
     theorem_iii4,
 )
+from theory.covariances import client_covariances
+from theory.data import Points, read_points
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
 from theory.drift import KernelDrift, kernel_drift, kernel_limits
 from theory.federated_descent import (
@@ -43,6 +46,7 @@ from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
 
 __all__ = [
     "Assumption",
+    "BNGram",
     "BlockDiagonal",
     "DecayCheck",
     "Diagnosis",
@@ -54,6 +58,7 @@ __all__ = [
     "KernelDrift",
     "Kernels",
     "Network",
+    "Points",
     "PooledComparison",
     "Problem",
     "Rate",
@@ -65,8 +70,12 @@ __all__ = [
     "Verdict",
     "affordable_width",
     "best_factors",
+    "bn_client_gram_matrix",
+    "bn_gram_matrix",
+    "bn_ntk",
     "centre",
     "check_assumption",
+    "client_covariances",
     "client_gram_matrix",
     "client_largest_eigenvalue",
     "client_smallest_eigenvalue",
@@ -99,6 +108,7 @@ __all__ = [
     "pooled_comparison",
     "pooled_threshold",
     "predict",
+    "read_points",
     "readings",
     "required_width",
     "sample_participants",

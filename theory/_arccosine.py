@@ -85,6 +85,14 @@ def magnitude(c: Float[np.ndarray, "*s"], w: Float[np.ndarray, "*s"]) -> Float[n
     return value
 
 
+def half_plane(c: Float[np.ndarray, "*s"], w: Float[np.ndarray, "*s"]) -> Float[np.ndarray, "*s"]:
+    """Returns P0, the probability that two half-planes at the angle θ both hold a direction."""
+    p0 = _polynomial(ANGLE, w)
+    p0 *= np.sqrt(w)
+    np.copyto(p0, 0.5 - p0, where=c >= 0)
+    return p0
+
+
 def direction(
     c: Float[np.ndarray, "*s"], w: Float[np.ndarray, "*s"], dimension: int
 ) -> Float[np.ndarray, "*s"]:
@@ -92,9 +100,7 @@ def direction(
 
     Error: |Δ| <= 5 u beyond that of c and w.
     """
-    p0 = _polynomial(ANGLE, w)
-    p0 *= np.sqrt(w)
-    np.copyto(p0, 0.5 - p0, where=c >= 0)
+    p0 = half_plane(c, w)
     p0 *= c
     h = magnitude(c, w)
     h /= dimension

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Array = np.ndarray
     Arrays = tuple[np.ndarray, ...]
     Numbers = tuple[float, ...]
+    Covariances = ArrayLike | Mapping[Hashable, ArrayLike | float]
     Flag = bool
     Means = Mapping[Hashable, object]
     Names = tuple[Hashable, ...]
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
     Weights = Mapping[Hashable, float] | None
     Whole = int
 else:
-    Array = Arrays = ArrayLike = Flag = Means = Names = Numbers = Real = Steps = Whole = object
+    Array = Arrays = ArrayLike = Covariances = Flag = Means = Names = Numbers = Real = Steps = (
+        Whole
+    ) = object
     PerClient = Reals = Rounds = Weights = object
 
 __all__ = [
     "Array",
     "ArrayLike",
     "Arrays",
+    "Covariances",
     "Flag",
     "Means",
     "Names",

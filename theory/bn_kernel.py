@@ -1,0 +1,290 @@
+"""Infinite-width kernels of networks with batch normalization, exact up to a stated error.
+
+For a point x_p of client i, v ~ N(0, α²I) and q_i(v) = vᵀS_i v + eps,
+
+    G_pq = E φ(v·x_p) φ(v·x_q)/√(q_i q_j),
+    V_pq = E ‖v‖²/√(q_i q_j) ⟨x_p - S_i v (v·x_p)/q_i, x_q - S_j v (v·x_q)/q_j⟩ 1{v·x_p, v·x_q > 0},
+
+the limits of G(t) and V(t) of Eq. (9), so that Λ∞ = V/α² + G. With eps = 0 both integrands depend
+on the direction ω of v only and are free of α. The route:
+
+1. eps > 0: given ‖v‖² = t, q = t ωᵀ(S + (eps/t)I)ω; a mean over t ~ α²χ²_d (`_scales`).
+2. S_i ≠ S_j: 1/√(q_i q_j) = Σ_l w_l/(q_i + x_l²q_j), and its derivatives (`_elliptic`).
+3. One metric S: 1/(ωᵀSω)^k = Σ_l of Gaussian weights (`_radial`), whose expectations with φφ, 1 and
+   quadratic forms are elementary (`_bn_blocks`).
+
+Every step replaces a positive function of ω by one that differs from it by a bounded relative
+error, pointwise; step 3 also by what lies outside a core of ωᵀSω, bounded as Chernoff does
+(`_nodes.tailed`). As φφ >= 0, the error of G is at most that fraction of G itself, and of V that
+fraction of the sum of its terms' sizes. What rounding does is added.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from theory import _loose
+from theory._bn_blocks import mirrored
+from theory._bn_line import on_line
+from theory._bn_metric import Demand, Pair, Tally, add, rule_for
+from theory._bn_setting import Group, Setting, setting
+from theory._elliptic import pair_rule
+from theory._loose import ArrayLike, Covariances, Flag, Real
+from theory._pairs import UNIT_ROUNDOFF, gamma
+from theory._scales import NO_EPS, scale_rule
+from theory._validate import positive
+from theory.blocks import BlockDiagonal
+from theory.gram import (
+    direction_gram_error,
+    direction_gram_matrix,
+    normalised_gram_error,
+    normalised_gram_matrix,
+)
+
+Array = np.ndarray
+_LEAST_TOLERANCE = 1e-13
+_WORTH_THREADS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class BNGram:
+    """A kernel matrix and how far it may be from the exact one.
+
+    Attributes:
+        matrix: (n, n), symmetric, rows in the order of the points.
+        error: bound of ‖ΔK‖₂: quadrature, eigenbases and rounding.
+        method: how it was computed.
+    """
+
+    matrix: _loose.Array
+    error: float
+    method: str
+
+
+def bn_gram_matrix(  # noqa: PLR0913
+    x: ArrayLike,
+    client: ArrayLike,
+    covariances: Covariances,
+    eps: Real = 0.0,
+    alpha: Real = 1.0,
+    component: str = "magnitude",
+    *,
+    tolerance: Real = 1e-10,
+) -> BNGram:
+    """The limit of G(t) (magnitude) or V(t) (direction) of networks with BN, Eq. (9), unmasked.
+
+    Args:
+        x: (n, d) points, centred by their client's mean (`centre`).
+        client: n labels.
+        covariances: S_i of BN: a number λ for λI, one (d, d) matrix for all clients (aggregated
+            statistics), (N, d, d) in the order in which clients first appear, or a mapping from
+            client to matrix, such as `client_covariances` gives.
+        eps: BN's eps, added to vᵀS_i v.
+        alpha: scale of the initialisation; without eps it has no effect.
+        component: "magnitude" for G, "direction" for V.
+        tolerance: relative error that quadrature may leave; the nodes follow from it.
+
+    Returns:
+        The matrix and a rigorous bound of its error. The bound is that of the tolerance relative
+        to the trace, plus rounding, which grows with the condition of the S_i.
+
+    Raises:
+        TypeError: points, covariances or numbers that are no real numbers.
+        ValueError: bad points, labels or covariances; a point outside the range of a singular S_i,
+            or singular covariances of different ranges, while eps = 0; an unknown component.
+    """
+    given = setting(x, client, covariances, eps, alpha, component)
+    level = _level(tolerance)
+    n = len(given.points)
+    if given.isotropic is not None:
+        return _isotropic(given)
+    out = np.zeros((n, n))
+    groups = given.groups_by_covariance()
+    errors = np.zeros((len(groups), len(groups)))
+    tally = Tally()
+    for i, first in enumerate(groups):
+        for j in range(i, len(groups)):
+            block, part = _block(given, first, None if i == j else groups[j], level)
+            errors[i, j] = errors[j, i] = part.error + gamma(part.nodes + 8) * part.size
+            rows, columns = first.rows, groups[j].rows
+            out[np.ix_(rows, columns)] = block
+            if i != j:
+                out[np.ix_(columns, rows)] = block.T
+            tally.nodes, tally.bases = tally.nodes + part.nodes, tally.bases + part.bases
+    method = f"quadrature: {tally.bases} metrics, {tally.nodes} nodes"
+    # A matrix of the norms of blocks has at least the norm of the blocks together.
+    bound = float(errors.sum(axis=1).max()) * (1 + 1e-9)
+    return BNGram(given.rescaled(out), given.rescaled_error(bound), method)
+
+
+def bn_client_gram_matrix(
+    x: ArrayLike,
+    client: ArrayLike,
+    covariances: Covariances,
+    eps: Real = 0.0,
+    alpha: Real = 1.0,
+    *,
+    tolerance: Real = 1e-10,
+) -> BlockDiagonal:
+    """The limit of G*(t): `bn_gram_matrix` within a client, zero between clients.
+
+    Only the blocks are computed: no pair of different S_i, which may be singular each in its own
+    range. The blocks' `errors` bound ‖ΔK‖₂ of each.
+
+    Arguments and errors as for `bn_gram_matrix`.
+    """
+    given = setting(x, client, covariances, eps, alpha, "magnitude", apart=True)
+    blocks, errors = [], []
+    for name, rows in zip(given.groups.names, given.groups.rows, strict=True):
+        labels: Any = [name] * len(rows)
+        own = given.matrix_of(name)
+        part = bn_gram_matrix(given.given[rows], labels, own, eps, alpha, tolerance=tolerance)
+        blocks.append(part.matrix)
+        errors.append(part.error)
+    return BlockDiagonal(given.groups.names, tuple(blocks), given.groups.rows, tuple(errors))
+
+
+def bn_ntk(  # noqa: PLR0913
+    x: ArrayLike,
+    client: ArrayLike,
+    covariances: Covariances,
+    *,
+    alpha: Real,
+    client_specific: Flag,
+    eps: Real = 0.0,
+    tolerance: Real = 1e-10,
+) -> BNGram:
+    """Λ∞ = V/α² + G of f, or Λ*∞ = V/α² + G* of f* (client_specific), Eq. (9).
+
+    V is the same for both: the directions are shared, and only G loses its blocks between clients.
+
+    Arguments and errors as for `bn_gram_matrix`.
+    """
+    scale = positive(alpha, "alpha")
+    if not isinstance(client_specific, bool | np.bool_):
+        raise TypeError(f"client_specific must be True or False, not {client_specific!r}.")
+    arguments = x, client, covariances, eps, scale
+    turning = bn_gram_matrix(*arguments, "direction", tolerance=tolerance)
+    if client_specific:
+        blocks = bn_client_gram_matrix(*arguments, tolerance=tolerance)
+        growing = BNGram(blocks.dense(), max(blocks.errors), "")
+    else:
+        growing = bn_gram_matrix(*arguments, tolerance=tolerance)
+    matrix = turning.matrix / scale**2 + growing.matrix
+    rounding = 2.0**-51 * (
+        float(np.linalg.norm(turning.matrix)) / scale**2 + float(np.linalg.norm(growing.matrix))
+    )
+    error = (turning.error / scale**2 + growing.error + rounding) * (1 + 1e-9)
+    return BNGram(matrix, error, f"V: {turning.method}")
+
+
+def _level(tolerance: Real) -> float:
+    level = positive(tolerance, "tolerance")
+    if not _LEAST_TOLERANCE <= level <= 0.01:
+        raise ValueError(
+            f"tolerance must lie between {_LEAST_TOLERANCE:g} and 0.01, not {level:g}: float64 "
+            "holds no more digits, and the bounds assume at least two."
+        )
+    return level
+
+
+def _isotropic(given: Setting) -> BNGram:
+    """S_i = λ_i I without eps: κ₁/(d√(λ_i λ_j)), and V likewise, in closed form."""
+    points = given.points
+    if given.component == "magnitude":
+        matrix, error = normalised_gram_matrix(points), normalised_gram_error(points)
+    else:
+        matrix, error = direction_gram_matrix(points), direction_gram_error(points)
+    # Dividing x by √λ_i rounds twice; each of the two factors of an entry is wrong by 2u.
+    error += 2.0**-50 * float((points * points).sum())
+    return BNGram(given.rescaled(matrix), given.rescaled_error(error), "closed form, S_i = λ_i I")
+
+
+def _block(
+    given: Setting, first: Group, second: Group | None, level: float
+) -> tuple[Float[Array, "n m"], Tally]:
+    """The block between two groups of one covariance each, or within one (second None)."""
+    orders, dimension = (1 if given.component == "magnitude" else 3), given.points.shape[1]
+    scales = NO_EPS
+    if given.eps > 0:
+        scales = scale_rule(dimension, given.alpha, orders, level / 4)
+    if dimension == 1:
+        return on_line(given, first, second, scales)
+    demand = Demand(given.eps, scales, given.component, level / 2)
+    errors = {"tilt": given.tilt, "defect": given.defect}
+    if second is None:
+        own = first.covariance
+        out = np.zeros((len(first.rows),) * 2)
+        tally = add(Pair(first.points, None, own, (own, own), 0.0, **errors), demand, out)
+        mirrored(out)
+        return out, tally
+    low, high = _ratios(first.covariance, second.covariance)
+    if given.eps > 0:
+        low, high = min(low, 1.0), max(high, 1.0)
+    rule = pair_rule(low, high, 1 if orders == 1 else 4, level / 8)
+    pairs = [
+        Pair(
+            first.points,
+            second.points,
+            first.covariance + square * second.covariance,
+            (first.covariance, second.covariance),
+            float(square),
+            float(weight),
+            max(rule.errors),
+            **errors,
+        )
+        for square, weight in zip(rule.squares, rule.weights, strict=True)
+    ]
+    return _summed(pairs, demand, (len(first.rows), len(second.rows)))
+
+
+def _summed(
+    pairs: list[Pair], demand: Demand, shape: tuple[int, int]
+) -> tuple[Float[Array, "n m"], Tally]:
+    """Sums metrics in their order, each computed by one thread: as many as BLAS would use.
+
+    Small metrics are all Python, which threads only hinder.
+    """
+
+    def one(pair: Pair) -> tuple[Array, Tally]:
+        part = np.zeros(shape)
+        return part, add(pair, likely, part)
+
+    out = np.zeros(shape)
+    # The middle metric's rule is where the others' searches begin.
+    middle = len(pairs) // 2
+    likely = replace(demand, hint=rule_for(pairs[middle], demand))
+    total = Tally()
+    cores = max([pool["num_threads"] for pool in threadpool_info()], default=1)
+    threads = cores if len(pairs[0].metric) >= _WORTH_THREADS else 1
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        for part, tally in (pool.map if threads > 1 else map)(one, pairs):
+            out += part
+            total.error += tally.error
+            total.size += tally.size
+            total.nodes += tally.nodes
+            total.bases += tally.bases
+    return out, total
+
+
+def _ratios(first: Float[Array, "d d"], second: Float[Array, "d d"]) -> tuple[float, float]:
+    """Bounds of vᵀS_i v/vᵀS_j v: the pencil's eigenvalues, with room for their rounding."""
+    own = [np.linalg.eigvalsh(matrix) for matrix in (first, second)]
+    d = len(first)
+    crude = [
+        max(float(s[0]), 4 * d * UNIT_ROUNDOFF * float(s[-1])) / (float(t[-1]) * (1 + 1e-9))
+        for s, t in (own, own[::-1])
+    ]
+    # S_i - μS_j, scaled to S_j = I, is known up to the condition times the unit roundoff.
+    doubt = 64 * d * UNIT_ROUNDOFF * max(float(s[-1]) / max(float(s[0]), 1e-300) for s in own)
+    if doubt < 0.01:
+        values = linalg.eigh(first, second, eigvals_only=True)
+        reverse = linalg.eigh(second, first, eigvals_only=True)
+        room = 1 + 1e-6 + 4 * doubt
+        return float(1 / (reverse[-1] * room)), float(values[-1] * room)
+    return crude[0], 1 / crude[1]
