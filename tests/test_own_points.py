@@ -1,7 +1,10 @@
 """The theory on a user's own points from the command line: what it prints, leaves and refuses."""
 
 import json
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +212,17 @@ def test_points_that_change_while_the_studies_run_are_noticed(own):
     paper_repro.own_points.cache_clear()
     with pytest.raises(ValueError, match="changed while the studies ran"):
         paper_repro.own_points(str(file), "0" * 64, None)
+
+
+def test_the_commands_of_the_readme_run_as_printed(cli, tmp_path, monkeypatch):
+    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    block = text.split("## Your own data")[1].split("```bash\n")[1].split("```")[0]
+    make, run = (shlex.split(line) for line in block.splitlines())
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([sys.executable, *make[1:]], check=True)
+    assert run[1] == "paper_repro.py"
+    outcome = cli(*run[2:], "--preset", "quick", "--workers", 1)
+    assert outcome.code == 0 and "200 points of 2 clients" in outcome.out
 
 
 @pytest.mark.slow
