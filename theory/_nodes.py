@@ -20,6 +20,8 @@ from theory import _radial
 from theory._analytic import Pieces
 from theory._radial import Rule
 
+_TRIAL = 16  # nodes with which the choice of λ is made
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -168,18 +170,24 @@ def chosen(
     Returns:
         The rule at work and its place in the list.
     """
-    s = metric.s
-    low, high, mean = float(s.min()), float(s.max()), float(s.mean())
-    tries = _radial.candidates(a, low, high, mean)
+    low, high, mean = (float(f(metric.s)) for f in (np.min, np.max, np.mean))
+    tries = _radial.candidates(a, low, high)
     tried: dict[int, tuple[float, Nodes]] = {}
+
+    def worked(kind: str, scale: float, count: int) -> tuple[float, Nodes]:
+        nodes = Nodes(_radial.rule(kind, a, scale, count, low), metric)
+        nodes.quadrature, size = judge(nodes)
+        return (nodes.quadrature / size / tolerance if size > 0 else math.inf), nodes
+
+    options = _radial.scales(a, metric.s)
+    best_scale = options[0]
+    if len(options) > 1:
+        best_scale = min(options, key=lambda scale: worked("gauss", scale, _TRIAL)[0])
 
     def excess(place: int) -> float:
         if place not in tried:
-            kind, scale, count = tries[place]
-            nodes = Nodes(_radial.rule(kind, a, scale, count, low), metric)
-            nodes.quadrature, size = judge(nodes)
-            error = nodes.quadrature
-            tried[place] = (error / size / tolerance if size > 0 else math.inf, nodes)
+            kind, count = tries[place]
+            tried[place] = worked(kind, best_scale if kind == "gauss" else mean, count)
         return tried[place][0]
 
     last = len(tries) - 1

@@ -69,16 +69,20 @@ class Rule:
         )
 
 
-def candidates(a: float, low: float, high: float, mean: float) -> list[tuple[str, float, int]]:
-    """Rules to try, cheapest first: the kind, λ and the number of nodes."""
+def candidates(a: float, low: float, high: float) -> list[tuple[str, int]]:
+    """Rules to try, cheapest first: the kind and the number of nodes."""
     if a == 0:
-        return [("gauss", mean, 1)]
+        return [("gauss", 1)]
     if high <= low * (1 + 1e-13):
-        return [("gauss", mean, 1), ("gauss", mean, 2)]
+        return [("gauss", 1), ("gauss", 2)]
+    return [("gauss", nodes) for nodes in _GAUSS] + [("trapezoid", nodes) for nodes in _TRAPEZOID]
+
+
+def scales(a: float, s: Float[np.ndarray, " d"]) -> tuple[float, ...]:
+    """Values of λ worth a trial for Gauss rules: the mean serves where ωᵀSω concentrates."""
+    low, high, mean = float(s.min()), float(s.max()), float(s.mean())
     geometric = math.sqrt(low * high)
-    scales = (mean, geometric) if mean > 2 * geometric else (mean,)
-    few = [("gauss", scale, nodes) for nodes in _GAUSS for scale in scales]
-    return few + [("trapezoid", mean, nodes) for nodes in _TRAPEZOID]
+    return (mean, geometric) if a > 0 and mean > 1.5 * geometric else (mean,)
 
 
 def rule(kind: str, a: float, scale: float, nodes: int, low: float) -> Rule:
@@ -106,7 +110,9 @@ def _gauss(a: float, nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     t = 2 * j + a - 1
     squared = j * j * (j + a - 1) ** 2 / (t * t * (t + 1) * (t - 1))
     beta = np.sqrt(squared)
-    u = linalg.eigh_tridiagonal(diagonal, beta, eigvals_only=True) if nodes > 1 else diagonal[:1]
+    u = diagonal[:1]
+    if nodes > 1:
+        u = np.asarray(linalg.eigvalsh_tridiagonal(diagonal, beta))
     # Orthonormal polynomials at the nodes, scaled on the way: their squares may overflow.
     before, now = np.zeros(nodes), np.ones(nodes)
     total, exponent = np.ones(nodes), np.zeros(nodes)
