@@ -44,7 +44,7 @@ class Rule:
 
     def factor(self, k: int) -> float:
         """(a + 1)_{k-1}/(k - 1)!."""
-        return math.prod((self.a + j) / j for j in range(1, k))
+        return math.prod(((self.a + j) / j for j in range(1, k)), start=1.0)
 
     def sums(self, k: int, zeta: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
         """z^k times the approximation of z^{-k}, which should be 1, at z = e^ζ."""
