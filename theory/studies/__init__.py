@@ -49,7 +49,7 @@ ALPHAS = (0.5, 2.0, 10.0, 20.0)
 """Scales of the initialisation at which f and f* are trained."""
 
 
-READING_ALPHAS = (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)
+READING_ALPHAS = (0.5, 2.0, 10.0, 50.0)
 """Scales of the initialisation at which the reading of the full kernel is tried."""
 
 
@@ -108,7 +108,7 @@ def convergence_plan(preset: str, data: str, given: Described | None = None) -> 
             small |= own_sample(given)
             different = possible_draws(given.counts, small["clients"], small["samples"])
         plan += _small_studies(source, quick, small, different)
-        plan.append(_readings(source, quick, small, given))
+        plan += _readings(source, quick, small, given)
         plan += _beyond(source, quick, small)
     return plan
 
@@ -130,15 +130,23 @@ def _small_studies(
     return plan
 
 
-def _readings(source: str, quick: bool, common: dict[str, Any], given: Described | None) -> Study:
-    """Which reading of the corollary holds: on larger draws, for none of them is whitened."""
-    samples, draws = (50, 5) if quick else (100, 20)
+def _readings(
+    source: str, quick: bool, common: dict[str, Any], given: Described | None
+) -> list[Study]:
+    """List which readings of the corollary to try: on larger draws, for none is whitened."""
+    samples, pool, draws = 50 if quick else 100, 100, 5 if quick else 10
     if given is not None and source == given.source:
-        samples = min(samples, min(given.counts))
+        samples, pool = min(samples, min(given.counts)), min(pool, min(given.counts))
         draws = min(draws, possible_draws(given.counts, common["clients"], samples))
-    config = {"study": "readings", "data": source, "draws": draws, "alphas": list(READING_ALPHAS)}
-    seconds = 0.2 + draws * 2e-6 * (common["clients"] * samples) ** 2
-    return Study(f"readings, {source}", {**config, **common, "samples": samples}, seconds)
+    config = {"study": "readings", "data": source, "alphas": list(READING_ALPHAS), **common}
+    isotropic = {"covariances": "isotropic", "samples": samples, "draws": draws}
+    n = common["clients"] * samples
+    label = f"readings, {source}, S_i = λ_i I"
+    plan = [Study(label, {**config, **isotropic}, 0.2 + draws * 1.5e-6 * n**2)]
+    if not quick:
+        own = {"covariances": "own", "samples": max(2, pool // 2), "pool": pool, "draws": 2 * draws}
+        plan.append(Study(f"readings, {source}, S_i", {**config, **own}, 6.0))
+    return plan
 
 
 def _beyond(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
@@ -157,7 +165,9 @@ def _beyond(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
             plan.append(Study(label, config, 0.1 + width / (9000 if quick else 3000)))
         for draw in range(1 if quick else 3):
             config = {"study": "local_steps", "data": source, "alpha": alpha, "draw": draw}
-            config |= {"local_steps": [1, 2, 4, 8], "fractions": [1.0, 0.5]}
+            # Half of one client is that client.
+            fractions = [1.0, 0.5] if common["clients"] > 1 else [1.0]
+            config |= {"local_steps": [1, 2, 4, 8], "fractions": fractions}
             config |= {"width": 512 if quick else 1024, "rounds": 60 if quick else 80, **common}
             label = f"local steps, {source}, α = {alpha:g}, draw {draw}"
             plan.append(Study(label, config, 1.1 if quick else 2.3))
