@@ -16,6 +16,8 @@ from theory._symmetric import Symmetric
 COPIES_UP_TO = 8000
 """Rows up to which copies are the faster way: two of the three factors are in single precision."""
 
+_INDEXED = 46_340  # rows up to which n² is within 32 bits, as many builds of LAPACK count
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -87,7 +89,9 @@ def choose(value: object, name: str, symmetric: Symmetric, use: Resources) -> "C
     if use.in_place is False or (use.in_place is None and n <= COPIES_UP_TO and fits):
         if not fits:
             raise ValueError(f"{_too_large(name, n, use.memory)}, or allow in_place.")
-        return Copies(matrix, use.meter)
+        if n <= _INDEXED:
+            return Copies(matrix, use.meter)
+        return InPlace(np.array(matrix, order="F"), use.meter)
     obstacle = None if owned and use.in_place is None else _obstacle(value, symmetric)
     if obstacle is None:
         return InPlace(matrix, use.meter)

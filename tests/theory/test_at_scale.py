@@ -163,6 +163,14 @@ def test_one_client_one_point_and_clients_of_one_point(forced):
     assert each.largest_client_specific.contains(entries.max())
 
 
+def test_a_block_bounds_all_points_where_no_better_submatrix_is_known(monkeypatch):
+    monkeypatch.setattr(at_scale, "LARGEST_SUBMATRIX", 2)
+    stored, found = both(*federation(), monkeypatch)
+    assert_agree(stored, found)
+    assert found.aggregated.upper == found.client_specific.upper
+    assert "of a client's block" in found.method and found.verdict == "consistent"
+
+
 def test_threads_change_nothing_and_layout_neither(forced, monkeypatch):
     monkeypatch.setattr(at_scale, "LARGEST_SUBMATRIX", 60)
     x, client = federation(n=400)

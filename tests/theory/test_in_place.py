@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -74,6 +75,34 @@ def test_in_place_encloses_what_copies_do_and_gives_the_matrix_back(name, order,
         assert (here.method, there.method) == (_in_place.METHOD, _strategy.Copies.method)
         if name not in ("indefinite", "negative") or function is theory.largest_eigenvalue:
             assert here.width <= max(allowed(k, exact), 2 * there.width)
+
+
+def test_a_matrix_singular_up_to_rounding_is_not_taken_for_indefinite(monkeypatch):
+    # Factors at 0 fail for some of these; a shift by rounding then gives one.
+    failed = []
+    monkeypatch.setattr(_in_place.InPlace, "_indefinite", lambda *_: pytest.fail("indefinite"))
+    factor = _in_place.InPlace._factor
+
+    def noted(self, shift, sign):
+        done = factor(self, shift, sign)
+        failed.append(shift == 0.0 and not done)
+        return done
+
+    monkeypatch.setattr(_in_place.InPlace, "_factor", noted)
+    for seed in range(10):
+        b = np.random.default_rng(seed).standard_normal((20, 40))
+        k = b.T @ b
+        k = np.tril(k) + np.tril(k, -1).T
+        found = theory.smallest_eigenvalue(k, in_place=True)
+        assert found.lower <= 1e-12 and found.width <= allowed(k, 0.0)
+    assert any(failed)
+
+
+def test_rows_beyond_32_bit_indices_never_reach_lapack_whole(monkeypatch):
+    k = gram(40, 6)
+    monkeypatch.setattr(_strategy, "_INDEXED", 39)
+    k.flags.writeable = False
+    assert theory.smallest_eigenvalue(k, in_place=False).method == _in_place.METHOD
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 20), (700, 400), (513, 3)])
@@ -245,6 +274,7 @@ def test_what_cannot_be_worked_in_is_copied_and_refused_only_if_asked_for(tmp_pa
         "mapped into memory": anonymous,
         "rescaled": np.ldexp(k, 300),
         "no NumPy array but list": k.tolist(),
+        "no NumPy array but Tensor": torch.tensor(k),
     }
     for why, value in cases.items():
         with pytest.raises(ValueError, match=f"K cannot be worked in, because .*{why}"):
@@ -252,10 +282,14 @@ def test_what_cannot_be_worked_in_is_copied_and_refused_only_if_asked_for(tmp_pa
     expected = {why: theory.smallest_eigenvalue(value) for why, value in cases.items()}
     monkeypatch.setattr(_strategy, "COPIES_UP_TO", 1)
     for why, value in cases.items():
-        before = np.array(value)
-        found = theory.smallest_eigenvalue(value)
+        before = np.asarray(value).copy()
+
+        def untouched(_, value=value, before=before):
+            assert np.array_equal(np.asarray(value), before)
+
+        found = theory.smallest_eigenvalue(value, progress=untouched)
         assert found.method == _in_place.METHOD, why
-        assert np.array_equal(np.array(value), before)
+        assert np.array_equal(np.asarray(value), before)
         assert max(found.lower, expected[why].lower) <= min(found.upper, expected[why].upper)
         assert np.shape(value) == (30, 30) and found.cause == expected[why].cause
 

@@ -115,6 +115,13 @@ def test_all_rounding_is_charged():
     quotient = sum(a * Fraction(b) for a, b in zip(least, vector, strict=True)) / squared
     assert max(most) <= high <= max(most) * (1 + Fraction(1, 10**13))
     assert quotient * (1 - Fraction(1, 10**13)) <= low <= quotient
+    # Without an error of the entries, the roundings of a sum of n products are what is left.
+    unit = Fraction(1, 2**53)
+    image = np.array([float(e) for e in exact])
+    low, high = _row_sums._bounds(s, vector, image, 0.0)
+    most = max(Fraction(a) / Fraction(b) for a, b in zip(image, vector, strict=True))
+    quotient = sum(Fraction(a) * Fraction(b) for a, b in zip(image, vector, strict=True)) / squared
+    assert high >= most * (1 + (n + 2) * unit) and low <= quotient * (1 - (n + 2) * unit)
 
 
 @pytest.mark.parametrize("d", [3, 200])
