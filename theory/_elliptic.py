@@ -22,7 +22,7 @@ from theory._pairs import UNIT_ROUNDOFF
 _COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 22, 24, 28, 32, 40, 48, 64)
 
 # c, a power of x², a power of z = q_i/q_j and of Q: the four integrands over their limits.
-_TERMS = ((1, 0, 0.5, 1), (2, 0, 1.5, 2), (2, 1, 0.5, 2), (8, 1, 1.5, 3))
+_TERMS = ((1.0, 0, 0.5, 1), (2.0, 0, 1.5, 2), (2.0, 1, 0.5, 2), (8.0, 1, 1.5, 3))
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ def pair_rule(low: float, high: float, terms: int, tolerance: float) -> PairRule
 
 
 def _midpoint(low: float, high: float, count: int, terms: int) -> PairRule:
-    ratio = 1 - (1 - low / high)  # exactly the complement of the parameter that ellipj gets
+    # Exactly the complement of the parameter that ellipj gets, and not 0.
+    ratio = 1 - (1 - max(low / high, 1e-15))
+    low = high * ratio if low / high < 1e-15 else low
     quarter = float(special.ellipkm1(ratio))
     t = (np.arange(count) + 0.5) * quarter / count
     sn, cn, dn, _ = special.ellipj(t, 1 - ratio)
@@ -87,5 +89,5 @@ def _error(
 
     size = max(abs(math.log(low)), abs(math.log(high)), 1.0)
     rounding = (len(squares) + 4 * size + 40) * UNIT_ROUNDOFF
-    pieces = _analytic.suprema(sums, math.log(low), math.log(high), power, rounding)
+    pieces = _analytic.suprema(sums, math.log(low), math.log(high), float(power), rounding)
     return float(pieces.bound.max())
