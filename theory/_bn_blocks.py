@@ -69,7 +69,7 @@ def magnitude(
     norms_y = norms_x if y is None else _norms(nodes, y)
     dimension = x.shape[1]
     far = min(0.25, 6 * dimension * 2.0**-53 / 1e-12)
-    for node in use:
+    for node in use.tolist():
         scale = nodes.factor[node] / (nodes.rule.scale * dimension)
         left = _unit(x, nodes.b[node], norms_x[node])
         right = left if y is None else _unit(y, nodes.b[node], norms_y[node])
@@ -113,7 +113,7 @@ def direction(
     plain = numerators.coefficients[0] * (x @ other.T)
     lengths = [np.sqrt((z * z).sum(axis=1)) for z in (x, other)]
     wrong = added = 0.0
-    for node in use:
+    for node in use.tolist():
         b, norms = nodes.b[node], (norms_x[node], norms_y[node])
         part = _coefficients(nodes, node, numerators, x, other)
         matrix = part.matrix
