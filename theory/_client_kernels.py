@@ -10,16 +10,17 @@ most, and one of V, where also P₀ turns by ‖δ‖/2π‖z‖, by 6u‖z_p‖
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from theory._loose import ArrayLike, Real
 from theory._pairs import UNIT_ROUNDOFF
-from theory._validate import Groups, as_groups, as_matrix, as_points, positive, real
+from theory._validate import Groups, as_groups, as_points, positive
 from theory.blocks import BlockDiagonal
+from theory.bn_kernel import bn_gram_matrix
+from theory.covariances import as_covariances as covariances_of
 from theory.gram import (
     direction_gram_error,
     direction_gram_matrix,
@@ -51,6 +52,12 @@ class Kernel:
         groups = self.groups
         blocks = tuple(self.matrix[np.ix_(rows, rows)] for rows in groups.rows)
         return BlockDiagonal(groups.names, blocks, groups.rows, (self.error,) * len(blocks))
+
+    def restricted(self, rows: Int[np.ndarray, " k"]) -> "Kernel":
+        """The kernel of some of the points; a part of a matrix errs no more than the whole."""
+        labels = self.groups.labels()
+        groups = as_groups([labels[int(row)] for row in rows], len(rows))
+        return replace(self, matrix=self.matrix[np.ix_(rows, rows)], groups=groups)
 
     def plus(self, other: "Kernel") -> "Kernel":
         """The sum; u for each rounded entry."""
@@ -87,32 +94,32 @@ def as_covariances(covariances: object, groups: Groups, d: int) -> Covariances:
     """
     names = groups.names
     if isinstance(covariances, Mapping):
-        lost = [name for name in names if name not in covariances]
-        if lost:
-            raise ValueError(f"covariances has none for client {lost[0]!r}: give one per client.")
-        return {name: _covariance(covariances[name], name, d) for name in names}
-    shape = np.shape(covariances)  # type: ignore[arg-type]
-    if shape in ((), (d, d)):
-        return dict.fromkeys(names, _covariance(covariances, "all", d))
-    if shape in ((len(names),), (len(names), d, d)):
-        given: Any = covariances
-        return {name: _covariance(given[i], name, d) for i, name in enumerate(names)}
-    raise ValueError(
-        f"covariances has shape {shape}: give a number, one ({d}, {d}) matrix, or one of either "
-        f"for each of the {len(names)} clients."
-    )
+        given = {n: _as_matrix(covariances[n], n, d) for n in names if n in covariances}
+        found = covariances_of(given, groups, d)
+    elif np.shape(covariances) == (len(names),):  # type: ignore[arg-type]
+        variances: Any = covariances
+        found = [positive(v, f"variance of {n!r}") for n, v in zip(names, variances, strict=True)]
+    else:
+        found = covariances_of(covariances, groups, d)
+    return {name: _simplest(value) for name, value in zip(names, found, strict=True)}
 
 
-def _covariance(value: object, name: object, d: int) -> float | Float[np.ndarray, "d d"]:
-    if np.ndim(value) == 0:  # type: ignore[arg-type]
-        return positive(real(value, f"variance of client {name!r}"), f"variance of {name!r}")
-    matrix = as_matrix(value, f"covariance of client {name!r}")
-    if matrix.shape != (d, d):
-        raise ValueError(
-            f"covariance of client {name!r} has shape {matrix.shape}, not ({d}, {d}) as the points."
-        )
-    first = float(matrix[0, 0])
-    return first if first > 0 and np.array_equal(matrix, first * np.eye(d)) else matrix
+def _as_matrix(value: object, name: object, d: int) -> object:
+    """λI of a variance λ; what is none is left to be refused."""
+    if np.ndim(value) > 0:  # type: ignore[arg-type]
+        return value
+    try:
+        return positive(value, f"variance of {name!r}") * np.eye(d)
+    except TypeError:
+        return value
+
+
+def _simplest(value: float | Float[np.ndarray, "d d"]) -> float | Float[np.ndarray, "d d"]:
+    """A number λ where S_i = λI."""
+    if not isinstance(value, np.ndarray):
+        return value
+    first = float(value[0, 0])
+    return first if first > 0 and np.array_equal(value, first * np.eye(len(value))) else value
 
 
 def isotropic(covariances: Covariances) -> bool:
@@ -134,8 +141,7 @@ def client_kernel(
         matrix, error = _closed_form(points, groups, covariances, component)
         return Kernel(matrix, error, groups, "closed form")
     given = {name: _dense(value, points.shape[1]) for name, value in covariances.items()}
-    make = import_module("theory.bn_kernel").bn_gram_matrix
-    found = make(points, client, given, component=component, tolerance=tolerance)
+    found = bn_gram_matrix(points, client, given, component=component, tolerance=tolerance)
     return Kernel(found.matrix, found.error, groups, found.method)
 
 

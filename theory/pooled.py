@@ -28,10 +28,9 @@ p_i S_i ⪯ S, μ <= 1/min p_i: N for equal weights. The constant is the best on
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import scipy.linalg
@@ -49,6 +48,7 @@ from theory._client_kernels import (
 from theory._loose import ArrayLike, PerClient, Real, Weights
 from theory._supplement import SLACK, coupling, digits, enclosed, supplement
 from theory._validate import Groups, as_groups, as_points, positive
+from theory.covariances import client_covariances
 from theory.inequality import Inequality, as_text, in_words
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
 
@@ -138,31 +138,35 @@ def pooled_comparison(
     given = own_covariances(points, client, groups, covariances)
     p = as_weights(weights, groups)
     own = client_kernel(points, client, given, tolerance=tolerance)
-    return compare_pooled(points, own, given, p, tolerance)
+    whole, loss = pooled_kernel(points, given, p, tolerance)
+    return compare_pooled(whole, own, loss)
 
 
-def compare_pooled(
+def pooled_kernel(
     points: Float[np.ndarray, "n d"],
-    own: Kernel,
     covariances: Covariances,
     p: Mapping[Hashable, Fraction],
     tolerance: Real = 1e-10,
-) -> PooledComparison:
-    """As `pooled_comparison`, where the kernel with S_i is there already."""
+) -> tuple[Kernel, float]:
+    """G∞ with S = Σ p_i S_i, and a bound of μ."""
     pooled = pooled_covariance(covariances, p, points.shape[1])
     together = [0] * len(points)  # one S for all: to the quadrature these are one client
     whole = client_kernel(points, together, {0: pooled}, tolerance=tolerance)
-    error = whole.error
     if isinstance(pooled, float):  # rounded once, so is the kernel, which is linear in 1/S
-        error += 2 * 2.0**-53 * float(np.linalg.norm(whole.matrix))
+        whole = replace(whole, error=whole.error + 2.0**-52 * float(np.linalg.norm(whole.matrix)))
+    return whole, _loss(covariances, pooled, p)
+
+
+def compare_pooled(whole: Kernel, own: Kernel, loss: float) -> PooledComparison:
+    """As `pooled_comparison`, from kernels that are there already."""
     masked = own.masked()
     low_star = smallest_eigenvalue(masked, masked.errors)
     return PooledComparison(
-        smallest_eigenvalue(whole.matrix, error),
+        smallest_eigenvalue(whole.matrix, whole.error),
         low_star,
-        largest_eigenvalue(whole.matrix, error),
+        largest_eigenvalue(whole.matrix, whole.error),
         largest_eigenvalue(masked, masked.errors),
-        _loss(covariances, pooled, p),
+        loss,
         low_star.block,
         whole.method,
     )
@@ -202,7 +206,7 @@ def own_covariances(
 ) -> Covariances:
     """Every client's S_i, as `as_covariances`; None for the covariance of its own points."""
     if covariances is None:
-        covariances = import_module("theory.bn_kernel").client_covariances(points, client)
+        covariances = client_covariances(points, client)
     return as_covariances(covariances, groups, points.shape[1])
 
 

@@ -13,13 +13,22 @@ admissible), and κ = λ_max/λ_min does not rise (the best factor is no worse, 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Int
+
 from theory._client_kernels import Kernel, both_kernels
 from theory._loose import ArrayLike, PerClient, Real, Reals, Weights
 from theory._validate import as_groups, as_points, positive
 from theory.conditioning import condition_number
 from theory.full_kernel import FullKernelComparison, compare_full
 from theory.inequality import Inequality, as_text, in_words
-from theory.pooled import PooledComparison, as_weights, compare_pooled, own_covariances
+from theory.pooled import (
+    PooledComparison,
+    as_weights,
+    compare_pooled,
+    own_covariances,
+    pooled_kernel,
+)
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
 
 NAMES = ("masked", "pooled", "full")
@@ -128,19 +137,68 @@ def readings_over(
     tolerance: Real = 1e-10,
 ) -> tuple[Readings, ...]:
     """As `readings`, at several α: the kernels are computed once."""
+    kernels = reading_kernels(x, client, covariances, weights=weights, tolerance=tolerance)
+    return kernels.readings(alphas)
+
+
+@dataclass(frozen=True)
+class ReadingKernels:
+    """What all readings of points are computed from.
+
+    Attributes:
+        magnitude: G∞ with S_i.
+        direction: V∞ with S_i.
+        pooled: G∞ with the pooled S.
+        loss: a bound of μ.
+    """
+
+    magnitude: Kernel
+    direction: Kernel
+    pooled: Kernel
+    loss: float
+
+    def restricted(self, rows: Int[np.ndarray, " k"]) -> "ReadingKernels":
+        """The kernels of some of the points, S_i and S unchanged."""
+        return ReadingKernels(
+            self.magnitude.restricted(rows),
+            self.direction.restricted(rows),
+            self.pooled.restricted(rows),
+            self.loss,
+        )
+
+    def readings(self, alphas: Reals) -> tuple[Readings, ...]:
+        """The readings at each α."""
+        scales = [positive(alpha, "alpha") for alpha in alphas]
+        found = compare_pooled(self.pooled, self.magnitude, self.loss)
+        masked, pooled = _masked(self.magnitude), _reading("pooled", found)
+        return tuple(
+            Readings(
+                masked,
+                pooled,
+                _reading("full", compare_full(self.magnitude, self.direction, scale)),
+                found.remains,
+                scale,
+                self.magnitude.method,
+            )
+            for scale in scales
+        )
+
+
+def reading_kernels(
+    x: ArrayLike,
+    client: ArrayLike,
+    covariances: PerClient = None,
+    *,
+    weights: Weights = None,
+    tolerance: Real = 1e-10,
+) -> ReadingKernels:
+    """The kernels of `readings`, with its arguments."""
     points = as_points(x)
-    scales = [positive(alpha, "alpha") for alpha in alphas]
     groups = as_groups(client, len(points))
     given = own_covariances(points, client, groups, covariances)
-    p = as_weights(weights, groups)
     magnitude, direction = both_kernels(points, client, given, tolerance)
-    found = compare_pooled(points, magnitude, given, p, tolerance)
-    masked, pooled = _masked(magnitude), _reading("pooled", found)
-    fulls = (_reading("full", compare_full(magnitude, direction, scale)) for scale in scales)
-    return tuple(
-        Readings(masked, pooled, full, found.remains, scale, magnitude.method)
-        for full, scale in zip(fulls, scales, strict=True)
-    )
+    pooled, loss = pooled_kernel(points, given, as_weights(weights, groups), tolerance)
+    return ReadingKernels(magnitude, direction, pooled, loss)
 
 
 def _masked(kernel: Kernel) -> Reading:

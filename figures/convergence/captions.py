@@ -22,8 +22,8 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "unit vectors at an angle θ, S_i = λ_i I, p_1 the weight of the larger variance: below "
         "its line λ_min(G*∞) < λ_min(G∞), shaded for p_1 = 0.5; for two orthogonal vectors where "
         "λ_2/λ_1 < 1 − 2/π. Star: the counterexample. (b) {reading_draws} draws of clients and "
-        "samples ({reading_sizes}), S_i = λ_i I with the trace of client i's covariance: G∞ with "
-        "the clients' own S_i, as the proof needs, and with the pooled S. Crosses: certified to "
+        "samples (d = {reading_dimension}), S_i the client's covariance, or λ_i I of the same "
+        "trace: G∞ with the S_i, as the proof needs, and with the pooled S. Crosses: certified to "
         "fail.",
     ),
     "full_kernel": (
@@ -31,7 +31,7 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "(a) Two points at an angle θ, one per client, S = λI, of any lengths: "
         "λ_min(Λ*∞) < λ_min(Λ∞) below α*, α*² = 2 + 2d e/(tan e − e) with e = π − θ, shaded for "
         "d = 10; √2 at 90° in every dimension, without bound towards 180°. (b) The pair of the "
-        "star over α. (c) Draws of clients and samples as in the figure before, S_i = λ_i I: "
+        "star over α. (c) Draws of clients and samples as in the figure before, {reading_kind}: "
         "median over {reading_draws} draws; bands: range.",
     ),
     "step_sizes": (

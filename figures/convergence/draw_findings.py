@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator
 from figures.convergence.draw_step_sizes import spread, step_sizes
 from figures.convergence.findings_tables import Findings
 from figures.convergence.frame import of
-from figures.convergence.sources import data_name
+from figures.convergence.sources import data_name, plain
 from figures.style import INK, MUTED, letter, look, panels, ramp
 
 FAILS = "#cc3311"  # where the inequality fails: no method has this colour
@@ -22,7 +22,7 @@ STAR: dict[str, Any] = {"marker": "*", "color": INK, "markersize": 8, "linestyle
 SHADE: dict[str, Any] = {"color": FAILS, "alpha": 0.12, "linewidth": 0}
 MASKED = r"$\lambda_{\min}(G^{*\infty})/\lambda_{\min}(G^{\infty})$"
 FULL = r"$\lambda_{\min}(\Lambda^{*\infty})/\lambda_{\min}(\Lambda^{\infty})$"
-KERNELS = {"masked": "own $S_i$", "pooled": "pooled $S$"}
+COVARIANCES = {"isotropic": r"$\lambda_i I$", "own": "$S_i$"}
 
 
 def findings_drawings(found: Findings) -> dict[str, Callable[[], Figure]]:
@@ -50,7 +50,7 @@ def pooled(found: Findings) -> Figure:
         ax.set(ylim=(0, 1), xlim=(0, 180), ylabel=r"$\lambda_2/\lambda_1$")
         ax.set_title(r"two points, one per client, $S_i = \lambda_i I$")
     if smallest.height:
-        _strips(next(rest), smallest)
+        handles += _strips(next(rest), smallest)
     _legend(figure, handles)
     letter(axes)
     return figure
@@ -66,7 +66,10 @@ def _figure(there: list[bool]) -> tuple[Figure, list[Axes], list[Any]]:
 
 def _legend(figure: Figure, handles: list[Any]) -> None:
     handles = [*handles, Patch(**SHADE, label="the inequality fails")]
-    columns = 6 if figure.get_figwidth() > 5 else 2
+    if figure.get_figwidth() < 5:
+        columns = 2
+    else:
+        columns = -(-len(handles) // 2) if len(handles) > 6 else len(handles)
     figure.legend(
         handles=handles,
         loc="outside lower center",
@@ -92,49 +95,44 @@ def _limits(ax: Axes, rows: pl.DataFrame, label: str, shaded: str) -> list[Any]:
     return handles
 
 
-def _strips(ax: Axes, rows: pl.DataFrame) -> None:
+def _strips(ax: Axes, rows: pl.DataFrame) -> list[Any]:
     """λ_min(G*)/λ_min(G) in every draw: the blocks of one kernel, and S pooled against S_i."""
-    ticks, colour = {}, look("client_specific").colour
-    for k, source in enumerate(rows["data"].unique(maintain_order=True)):
-        for j, (variant, label) in enumerate(
-            {"masked": "own $S_i$", "pooled": "pooled $S$"}.items()
-        ):
-            part = of(rows, data=source, variant=variant).drop_nulls("ratio")
-            part = part.with_row_index("place")
-            spread = 0.6 / max(1, part.height - 1)
-            start = 2.4 * k + j - 0.3 * (part.height > 1)
-            for failed, style in ((False, ("o", colour)), (True, ("X", FAILS))):
-                chosen = part.filter((pl.col("verdict") == "violated") == failed)
-                ax.plot(
-                    start + spread * chosen["place"].to_numpy(),
-                    chosen["ratio"].to_numpy(),
-                    linestyle="none",
-                    marker=style[0],
-                    color=style[1],
-                    markeredgecolor="white",
-                    zorder=3 if failed else 2,
-                )
-            ticks[2.4 * k + j] = label
-        name = data_name(source).replace("points of ", "points of\n")
-        ax.annotate(
-            name,
-            (2.4 * k + 0.5, 0.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, -17),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=9,
-        )
-    ax.xaxis.set_major_locator(FixedLocator(list(ticks)))
-    ax.set_xticklabels(list(ticks.values()))
-    ax.set(xlabel=" ", ylabel=MASKED, title=r"draws of data, $G^\infty$ with …")
+    groups = rows.select("data", "covariances").unique(maintain_order=True)
+    colour, names = look("client_specific").colour, []
+    styles: dict[str, dict[str, Any]] = {
+        "masked": {"marker": "o", "color": colour, "markerfacecolor": "none"},
+        "pooled": {"marker": "o", "color": colour, "markeredgecolor": "white"},
+        "failed": {"marker": "X", "color": FAILS, "markeredgecolor": "white", "zorder": 3},
+    }
+    styles["masked"] |= {"markeredgewidth": 0.9}
+    styles["failed"] |= {"markersize": 6}
+    for k, group in enumerate(groups.iter_rows(named=True)):
+        for j, variant in enumerate(("masked", "pooled")):
+            part = of(rows, **group, variant=variant).drop_nulls("ratio").with_row_index("place")
+            spread_by = 0.34 / max(1, part.height - 1)
+            start = k + (-0.4, 0.06)[j]
+            failed = pl.col("verdict") == "violated"
+            for kind, chosen in ((variant, part.filter(~failed)), ("failed", part.filter(failed))):
+                place = start + spread_by * chosen["place"].to_numpy()
+                ax.plot(place, chosen["ratio"].to_numpy(), linestyle="none", **styles[kind])
+        name = plain(group["data"]).replace("gaussian", "Gaussian")
+        names.append(f"{name},\n{COVARIANCES[group['covariances']]}")
+    ax.xaxis.set_major_locator(FixedLocator(range(len(names))))
+    ax.set_xticklabels(names)
+    ax.set(xlim=(-0.6, len(names) - 0.4), ylabel=MASKED, title="draws of data")
     _shade(ax)
+    labels = {"masked": r"$G^\infty$ with $S_i$", "pooled": r"$G^\infty$ with pooled $S$"}
+    return [
+        Line2D([], [], linestyle="none", **styles[kind], label=label)
+        for kind, label in labels.items()
+    ]
 
 
 def full_kernel(found: Findings) -> Figure:
     """Draw the α below which Λ breaks the corollary, one pair over α, and draws of data over α."""
     read = of(found.readings, split="smallest", variant="full").drop_nulls("ratio")
+    if of(read, covariances="own").height:
+        read = of(read, covariances="own")
     limits = of(found.limits, metric="full_threshold")
     figure, axes, handles = _figure([limits.height > 0, limits.height > 0, read.height > 0])
     rest = iter(axes)

@@ -16,7 +16,7 @@ FULL = "figures/full_kernel.pdf"
 STEPS = "figures/step_sizes.pdf"
 HERE = "derived here; UniFed, Corollary III.6"
 INTERLACING = "interlacing, derived here; UniFed, Corollary III.6 and Theorem III.4"
-STRETCHED = "S pooled in G∞ and S_i in G*∞"
+COVARIANCES = {"isotropic": "S_i = λ_i I", "own": "S_i the clients' covariances"}
 NEGATED = {"violated": "certified", "certified": "violated"}
 
 
@@ -126,23 +126,23 @@ def _remains(remains: pl.DataFrame) -> Iterator[Claim]:
 def _readings(readings: pl.DataFrame) -> Iterator[Claim]:
     """What was found on data: no theorem, so the words follow the finding."""
     smallest = of(readings, split="smallest")
-    for (data,), rows in smallest.group_by("data", maintain_order=True):
-        for variant, name, what, figure in (
-            ("pooled", "pooled", f"λ_min(G*∞) ≥ λ_min(G∞) with {STRETCHED}", POOLED),
-            ("full", "full-kernel", "λ_min(Λ*∞) ≥ λ_min(Λ∞)", FULL),
-        ):
-            part = of(rows, variant=variant)
-            if part.height:
-                yield _found(f"reading.{name}.{data}", what, part, str(data), figure)
+    for variant, name, what, figure in (
+        ("pooled", "pooled", "λ_min(G*∞) ≥ λ_min(G∞) with S pooled in G∞ and S_i in G*∞", POOLED),
+        ("full", "full-kernel", "λ_min(Λ*∞) ≥ λ_min(Λ∞)", FULL),
+    ):
+        chosen = of(smallest, variant=variant)
+        for (data, kind), rows in chosen.group_by("data", "covariances", maintain_order=True):
+            where = f"draws from {plain(str(data))}, {COVARIANCES[str(kind)]}"
+            yield _found(f"reading.{name}.{kind}.{data}", what, rows, where, figure)
 
 
-def _found(identity: str, what: str, rows: pl.DataFrame, data: str, figure: str) -> Claim:
+def _found(identity: str, what: str, rows: pl.DataFrame, where: str, figure: str) -> Claim:
     fails, holds = of(rows, verdict="violated").height, of(rows, verdict="certified").height
     scales = rows["parameter"].drop_nulls().unique().sort()
-    at = f" at every α from {scales[0]:g} to {scales[-1]:g}" if scales.len() > 1 else ""
-    words, verdict = f"{what} in every draw from {plain(data)}{at}", overall(rows["verdict"])
+    at = f", at every α from {scales[0]:g} to {scales[-1]:g}" if scales.len() > 1 else ""
+    words, verdict = f"{what} in all {where}{at}", overall(rows["verdict"])
     if fails:
-        words, verdict = f"Not always {what} in draws from {plain(data)}", "certified"
+        words, verdict = f"Not always {what}: it fails in {where}", "certified"
     ratio = rows.drop_nulls("ratio")
     return Claim(
         identity,

@@ -5,7 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from figures.convergence.findings_claims import COVARIANCES
 from figures.convergence.findings_tables import Findings
+from figures.convergence.frame import of
 from figures.convergence.sources import data_name
 from figures.tables import Layout, number
 
@@ -29,10 +31,14 @@ def findings_tables(found: Findings) -> Iterator[Sheet]:
 
 def findings_words(found: Findings) -> dict[str, Any]:
     """Fill the blanks of the captions from what was run."""
-    settings = found.readings["setting"].drop_nulls().unique().sort()
+    kinds = found.readings["covariances"].unique().to_list()
+    kind = "own" if "own" in kinds else "isotropic"
+    draws = of(found.readings, covariances=kind)["draw"].n_unique()
+    sizes = found.readings["setting"].drop_nulls().str.extract(r"d = (\d+)").unique().sort()
     return {
-        "reading_draws": number(found.readings["draw"].n_unique()),
-        "reading_sizes": " and ".join(settings),
+        "reading_draws": number(draws),
+        "reading_dimension": " and ".join(sizes.drop_nulls()),
+        "reading_kind": COVARIANCES[kind],
     }
 
 
@@ -62,7 +68,8 @@ def _examples(examples: pl.DataFrame) -> Sheet:
 
 def _readings(readings: pl.DataFrame) -> Sheet:
     verdicts = {"holds": "certified", "fails": "violated", "open": "consistent"}
-    frame = readings.group_by("data", "variant", "split", maintain_order=True).agg(
+    keys = ["data", "covariances", "variant", "split"]
+    frame = readings.group_by(keys, maintain_order=True).agg(
         pl.len().alias("comparisons"),
         *((pl.col("verdict") == word).sum().alias(name) for name, word in verdicts.items()),
         pl.col("ratio").median(),
@@ -71,11 +78,13 @@ def _readings(readings: pl.DataFrame) -> Sheet:
     )
     frame = frame.with_columns(
         points=pl.col("data").map_elements(data_name, return_dtype=pl.String),
+        kind=pl.col("covariances").replace_strict(COVARIANCES, return_dtype=pl.String),
         kernels=pl.col("variant").replace_strict(KERNELS, return_dtype=pl.String),
         quantity=pl.col("split").replace_strict(QUANTITIES, return_dtype=pl.String),
     )
     columns = {
         "points": "points",
+        "kind": "covariances",
         "kernels": "kernels",
         "quantity": "inequality",
         "comparisons": "comparisons",
@@ -86,9 +95,9 @@ def _readings(readings: pl.DataFrame) -> Sheet:
     }
     caption = (
         "Which reading of Corollary III.6 holds, over draws of clients and samples (of Λ over α "
-        "too), S_i = λ_i I with the trace of client i's covariance: certified counts, and the "
-        "ratio of the right by the left side, median with its range. The first kernels are those "
-        "of the proof; the others may fail."
+        "too); λ_i I has the trace of client i's covariance. Certified counts, and the ratio of "
+        "the right by the left side, median with its range. The first kernels are those of the "
+        "proof; the others may fail."
     )
     layout = Layout(caption, "tab:readings", columns, {"ratio": ("low", "high")})
     return "readings", "Which reading of the corollary holds on data", frame, layout

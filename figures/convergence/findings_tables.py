@@ -6,7 +6,7 @@ import polars as pl
 
 from figures.convergence.frame import of
 
-READING = ["data", "variant", "split", "parameter"]
+READING = ["data", "covariances", "variant", "split", "parameter"]
 _ENDS = ("value", "lower", "upper")
 
 
@@ -20,7 +20,6 @@ class Findings:
         sides: per threshold, whether the sign is certified just below and just above it.
         over_alpha: λ_min of Λ and of Λ* of one pair over α.
         readings: every inequality of every draw, with right by left side as `ratio`.
-        counts: the same per data, reading, what is compared and α: verdicts and range of the ratio.
         remains: verdicts on λ_min(G∞) ≤ μ λ_min(G*∞).
         gains: per comparison, what λ_min, the step and the condition number gain.
     """
@@ -30,7 +29,6 @@ class Findings:
     sides: pl.DataFrame
     over_alpha: pl.DataFrame
     readings: pl.DataFrame
-    counts: pl.DataFrame
     remains: pl.DataFrame
     gains: pl.DataFrame
 
@@ -38,7 +36,6 @@ class Findings:
 def summarise_findings(frame: pl.DataFrame, draws: pl.DataFrame) -> Findings:
     """Summarise; `draws` are the comparisons of Corollary III.6."""
     proofs = of(frame, study="counterexamples")
-    read = readings(of(frame, study="readings"))
     everywhere = of(frame, study=["counterexamples", "readings"], metric="remains")
     kinds = ["pooled_threshold", "full_threshold"]
     return Findings(
@@ -48,8 +45,7 @@ def summarise_findings(frame: pl.DataFrame, draws: pl.DataFrame) -> Findings:
             "metric", "variant", "parameter", pl.col("note").alias("verdict")
         ),
         over_alpha=of(proofs, metric="over_alpha").select("variant", "parameter", *_ENDS),
-        readings=read,
-        counts=counts(read),
+        readings=readings(of(frame, study="readings")),
         remains=everywhere.select("data", pl.col("note").alias("verdict")),
         gains=gains(frame, draws),
     )
@@ -92,18 +88,6 @@ def readings(rows: pl.DataFrame) -> pl.DataFrame:
             ("ratio_lower", pl.col("right_lower"), pl.col("left_upper"), 1.0 - 2.0**-51),
             ("ratio_upper", pl.col("right_upper"), pl.col("left_lower"), 1.0 + 2.0**-51),
         )
-    )
-
-
-def counts(table: pl.DataFrame) -> pl.DataFrame:
-    """Per data, reading, quantity and α: how often it holds, fails or is open, and the ratio."""
-    verdicts = {"holds": "certified", "fails": "violated", "open": "consistent"}
-    return table.group_by(*READING, "setting", maintain_order=True).agg(
-        pl.len().alias("draws"),
-        *((pl.col("verdict") == word).sum().alias(name) for name, word in verdicts.items()),
-        pl.col("ratio").median(),
-        pl.col("ratio").min().alias("ratio_low"),
-        pl.col("ratio").max().alias("ratio_high"),
     )
 
 

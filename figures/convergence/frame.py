@@ -14,6 +14,7 @@ SETTINGS: dict[str, type[pl.DataType]] = {
     "seed": pl.Int64,
     "status": pl.String,
     "setting": pl.String,
+    "covariances": pl.String,
 }
 
 

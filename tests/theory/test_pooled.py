@@ -148,3 +148,37 @@ def test_weights_that_cannot_be_used_are_refused(weights, words):
 def test_a_threshold_needs_a_weight_below_one_and_a_length(weight, length):
     with pytest.raises(ValueError, match="must"):
         pooled_threshold(1.0, weight, length)
+
+
+def test_covariances_of_the_points_themselves_are_the_default():
+    x = np.concatenate([triangle(4, 0), triangle(1, 50), triangle(1, 80)])
+    client = list("aaaaaabbb")
+    found = pooled_comparison(x, client)  # by quadrature: rounding keeps S_i from being λ_i I
+    exact = pooled_comparison(x, client, {"a": 4.25, "b": 0.5})
+    assert found.inequality.verdict == "violated" and found.method.startswith("quadrature")
+    for side in ("aggregated", "client_specific", "largest_aggregated", "largest_client_specific"):
+        quadrature, closed = getattr(found, side), getattr(exact, side)
+        # S_i differ by their rounding, 1e-15 of them.
+        assert quadrature.widened(1e-13).lower <= closed.upper
+        assert quadrature.widened(1e-13).upper >= closed.lower
+        assert quadrature.width < 1e-10
+    assert found.loss == pytest.approx(4.25 / 3, rel=1e-8)
+
+
+def test_the_loss_of_general_covariances_is_certified_and_near_the_best():
+    random = np.random.default_rng(0)
+    roots = random.standard_normal((3, 4, 4))
+    covariances = {k: root @ root.T + 0.1 * np.eye(4) for k, root in enumerate(roots)}
+    x, client = random.standard_normal((9, 4)), [0, 1, 2] * 3
+    found = pooled_comparison(x, client, covariances)
+    mean = sum(covariances.values()) / 3
+    best = max(np.linalg.eigvals(np.linalg.solve(mean, s)).real.max() for s in covariances.values())
+    assert best <= found.loss < best * (1 + 1e-8) < 3
+    assert found.remains.verdict == "certified"
+
+
+def test_a_singular_covariance_leaves_the_plain_bound():
+    plane = np.diag([1.0, 1.0, 0.0])
+    x = np.array([[1.0, 0.2, 0.0], [0.3, 1.0, 0.0], [-1.0, 0.5, 0.0], [0.1, -1.0, 0.0]])
+    found = pooled_comparison(x, [0, 0, 1, 1], {0: plane, 1: 4 * plane})
+    assert found.loss == pytest.approx(2.0) and found.remains.verdict == "certified"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from theory.reading import NAMES, readings, readings_over
+from theory.reading import NAMES, reading_kernels, readings, readings_over
 
 VARIANCES = {"a": 0.4, "b": 2.0, "c": 1.0}
 
@@ -97,3 +97,50 @@ def test_bad_input_is_refused_in_one_sentence():
         readings(x, client, 0.0, 1.0)
     with pytest.raises(ValueError, match="8 labels"):
         readings(x, client[:-1], 1.0, 1.0)
+
+
+def general(seed=0, n=9, d=3):
+    random = np.random.default_rng(seed)
+    roots = random.standard_normal((3, d, d))
+    covariances = {k: root @ root.T + 0.2 * np.eye(d) for k, root in zip("abc", roots, strict=True)}
+    x = random.standard_normal((n, d))
+    return x, np.array(list("abc") * (n // 3)), covariances
+
+
+def test_general_covariances_agree_with_monte_carlo():
+    x, client, covariances = general()
+    kernels = reading_kernels(x, client, covariances)
+    v = np.random.default_rng(1).standard_normal((400_000, 3))
+    active = np.maximum(v @ x.T, 0)
+    size = np.stack([np.einsum("ij,jk,ik->i", v, covariances[c], v) for c in client], axis=1)
+    mean = sum(covariances.values()) / 3
+    pooled = np.einsum("ij,jk,ik->i", v, mean, v)
+    for kernel, weighted in (
+        (kernels.magnitude, active / np.sqrt(size)),
+        (kernels.pooled, active / np.sqrt(pooled)[:, None]),
+    ):
+        # Standard errors are below 2e-3 here: 5 of them.
+        np.testing.assert_allclose(kernel.matrix, weighted.T @ weighted / len(v), atol=1e-2)
+        assert kernel.error < 1e-8
+
+
+def test_draws_from_a_pool_are_the_kernels_of_the_draws():
+    x, client, covariances = general(2, n=12)
+    rows = np.array([10, 1, 2, 3, 4, 11])
+    part = reading_kernels(x, client, covariances).restricted(rows)
+    alone = reading_kernels(x[rows], client[rows], covariances)
+    for name in ("magnitude", "direction"):
+        whole, own = getattr(part, name), getattr(alone, name)
+        assert np.linalg.norm(whole.matrix - own.matrix, 2) <= whole.error + own.error
+        assert whole.groups.names == own.groups.names == ("b", "c", "a")
+    for found, wanted in zip(part.readings([2.0])[0], alone.readings([2.0])[0], strict=True):
+        assert found.smallest.rhs.midpoint == pytest.approx(wanted.smallest.rhs.midpoint, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_proven_holds_for_general_covariances(seed):
+    x, client, covariances = general(seed)
+    found = readings(x, client, 1.5, covariances)
+    assert "quadrature" in found.method and found.remains.verdict == "certified"
+    for inequality in found.masked.inequalities().values():
+        assert inequality.verdict == "certified"

@@ -83,6 +83,7 @@ def test_corollary_rows_enclose_the_eigenvalues_that_numpy_finds():
         "smallest_eigenvalue": 12,
         "largest_eigenvalue": 12,
         "certified": 6,
+        **dict.fromkeys(("step_size", "step_gain", "condition", "condition_gain"), 6),
     }
     whole = centre(x, client)  # by the mean of all the client's points, before any is drawn
     for clients, samples in config["sizes"]:
@@ -107,6 +108,13 @@ def test_corollary_rows_enclose_the_eigenvalues_that_numpy_finds():
             own = kernel[np.ix_(names == star["client"], names == star["client"])]
             assert abs(np.linalg.eigvalsh(own)[0] - star["value"]) < 1e-7
             assert star["upper"] >= plain["lower"] and star["note"]
+            dense, blocks = (np.linalg.eigvalsh(matrix) for matrix in (kernel, masked))
+            for metric, gain in (
+                ("step_gain", dense[-1] / blocks[-1]),
+                ("condition_gain", dense[-1] / blocks[-1] * blocks[0] / dense[0]),
+            ):
+                assert single(rows, metric, **where)["value"] == pytest.approx(gain, rel=1e-5)
+            assert single(rows, "step_size", **where)["note"] == "certified"
             verdict = single(rows, "certified", **where)
             certain = star["lower"] >= plain["upper"]
             assert verdict["value"] == certain

@@ -71,7 +71,7 @@ def pair(degrees: float, dimension: int) -> Float[NDArray, "2 d"]:
 
 def _pooled_examples(config: Mapping[str, Any], generators: Generators) -> Rows:
     yield from _example("pooled.orthogonal", pooled_comparison(np.eye(2), [0, 1], [1.0, 0.1]))
-    x = np.concatenate([triangle(4, 0), triangle(1, 50), triangle(1, 80)])
+    x = np.concatenate([triangle(4.0, 0.0), triangle(1.0, 50.0), triangle(1.0, 80.0)])
     own = pooled_comparison(x, [0] * 6 + [1] * 3, [4.25, 0.5])
     yield from _example("pooled.own", own)
     n, d = config["samples"], config["dimension"]
