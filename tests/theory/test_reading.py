@@ -99,40 +99,40 @@ def test_bad_input_is_refused_in_one_sentence():
         readings(x, client[:-1], 1.0, 1.0)
 
 
-def general(seed=0, n=9, d=3):
+def general(seed=0, n=8, d=3):
+    """Two clients with covariances that do not commute, of condition about 3."""
     random = np.random.default_rng(seed)
-    roots = random.standard_normal((3, d, d))
-    covariances = {k: root @ root.T + 0.2 * np.eye(d) for k, root in zip("abc", roots, strict=True)}
-    x = random.standard_normal((n, d))
-    return x, np.array(list("abc") * (n // 3)), covariances
+    roots = random.standard_normal((2, d, d))
+    covariances = {k: 0.3 * r @ r.T + np.eye(d) for k, r in zip("ab", roots, strict=True)}
+    return random.standard_normal((n, d)), np.array(list("ab") * (n // 2)), covariances
 
 
 def test_general_covariances_agree_with_monte_carlo():
     x, client, covariances = general()
-    kernels = reading_kernels(x, client, covariances)
-    v = np.random.default_rng(1).standard_normal((400_000, 3))
+    kernels = reading_kernels(x, client, covariances, tolerance=1e-8)
+    v = np.random.default_rng(1).standard_normal((200_000, 3))
     active = np.maximum(v @ x.T, 0)
     size = np.stack([np.einsum("ij,jk,ik->i", v, covariances[c], v) for c in client], axis=1)
-    mean = sum(covariances.values()) / 3
+    mean = sum(covariances.values()) / 2
     pooled = np.einsum("ij,jk,ik->i", v, mean, v)
     for kernel, weighted in (
         (kernels.magnitude, active / np.sqrt(size)),
         (kernels.pooled, active / np.sqrt(pooled)[:, None]),
     ):
-        # Standard errors are below 2e-3 here: 5 of them.
+        # Standard errors are below 2e-3 here: five of them.
         np.testing.assert_allclose(kernel.matrix, weighted.T @ weighted / len(v), atol=1e-2)
-        assert kernel.error < 1e-8
+        assert kernel.error < 1e-6
 
 
 def test_draws_from_a_pool_are_the_kernels_of_the_draws():
     x, client, covariances = general(2, n=12)
     rows = np.array([10, 1, 2, 3, 4, 11])
-    part = reading_kernels(x, client, covariances).restricted(rows)
-    alone = reading_kernels(x[rows], client[rows], covariances)
+    part = reading_kernels(x, client, covariances, tolerance=1e-8).restricted(rows)
+    alone = reading_kernels(x[rows], client[rows], covariances, tolerance=1e-8)
     for name in ("magnitude", "direction"):
         whole, own = getattr(part, name), getattr(alone, name)
         assert np.linalg.norm(whole.matrix - own.matrix, 2) <= whole.error + own.error
-        assert whole.groups.names == own.groups.names == ("b", "c", "a")
+        assert whole.groups.names == own.groups.names == ("a", "b")
     for found, wanted in zip(part.readings([2.0])[0], alone.readings([2.0])[0], strict=True):
         assert found.smallest.rhs.midpoint == pytest.approx(wanted.smallest.rhs.midpoint, rel=1e-6)
 
@@ -140,7 +140,7 @@ def test_draws_from_a_pool_are_the_kernels_of_the_draws():
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_proven_holds_for_general_covariances(seed):
     x, client, covariances = general(seed)
-    found = readings(x, client, 1.5, covariances)
+    found = readings(x, client, 1.5, covariances, tolerance=1e-6)
     assert "quadrature" in found.method and found.remains.verdict == "certified"
     for inequality in found.masked.inequalities().values():
         assert inequality.verdict == "certified"
