@@ -28,9 +28,13 @@ COVARIANCES = {"isotropic": r"$\lambda_i I$", "own": "$S_i$"}
 def findings_drawings(found: Findings) -> dict[str, Callable[[], Figure]]:
     """Name the figures that the records allow."""
     figures: dict[str, Callable[[], Figure]] = {}
-    if found.limits.height or found.readings.height:
-        figures["pooled"] = lambda: pooled(found)
-        figures["full_kernel"] = lambda: full_kernel(found)
+    read = of(found.readings, split="smallest").drop_nulls("ratio")
+    for name, variants, make in (
+        ("pooled", ["masked", "pooled"], pooled),
+        ("full_kernel", "full", full_kernel),
+    ):
+        if found.limits.height or of(read, variant=variants).height:
+            figures[name] = lambda make=make: make(found)
     if found.gains.height:
         figures["step_sizes"] = lambda: step_sizes(found.gains)
     return figures
@@ -39,6 +43,7 @@ def findings_drawings(found: Findings) -> dict[str, Callable[[], Figure]]:
 def pooled(found: Findings) -> Figure:
     """Draw where a pooled S breaks the corollary for two points, and what draws of data do."""
     smallest = of(found.readings, split="smallest", variant=["masked", "pooled"])
+    smallest = smallest.drop_nulls("ratio")
     limits = of(found.limits, metric="pooled_threshold")
     figure, axes, handles = _figure([limits.height > 0, smallest.height > 0])
     rest = iter(axes)
@@ -60,7 +65,9 @@ def _figure(there: list[bool]) -> tuple[Figure, list[Axes], list[Any]]:
     """A figure with a panel for everything that is there."""
     count = sum(there)
     wide = count > 1
-    figure, axes = panels(1, count, width="double" if wide else "column", ratio=0.44 if wide else 1)
+    figure, axes = panels(
+        1, count, width="double" if wide else "column", ratio=0.44 if wide else 1.0
+    )
     return figure, axes, []
 
 
@@ -108,7 +115,7 @@ def _strips(ax: Axes, rows: pl.DataFrame) -> list[Any]:
     styles["failed"] |= {"markersize": 6}
     for k, group in enumerate(groups.iter_rows(named=True)):
         for j, variant in enumerate(("masked", "pooled")):
-            part = of(rows, **group, variant=variant).drop_nulls("ratio").with_row_index("place")
+            part = of(rows, **group, variant=variant).with_row_index("place")
             spread_by = 0.34 / max(1, part.height - 1)
             start = k + (-0.4, 0.06)[j]
             failed = pl.col("verdict") == "violated"

@@ -59,7 +59,7 @@ def _counterexamples(examples: pl.DataFrame) -> Iterator[Claim]:
         drawn = of(examples, split=f"{kind}.gaussian")
         if drawn.height:
             fails = int((drawn["verdict"] == "violated").sum())
-            told.append(f"so do {fails} of {drawn.height} Gaussian draws")
+            told.append(f"and in {fails} of {drawn.height} Gaussian draws")
         ratio = span(
             rows["aggregated_lower"] / rows["client_specific_upper"] * (1 - 2.0**-51),
             rows["aggregated_upper"] / rows["client_specific_lower"] * (1 + 2.0**-51),

@@ -44,6 +44,19 @@ def comparison(low, star, half=0.01, **where):
         enclosed("largest_eigenvalue", 10.0, half, variant="G", **where),
         enclosed("largest_eigenvalue", 5.0, half, variant="G*", **where),
         {"metric": "certified", "value": float(certain), "note": verdict, **where},
+        {"metric": "step_size", "value": 1.0, "note": "certified", **where},
+        enclosed("step_gain", 2.0, half, **where),
+        *_condition(low, star, half, **where),
+    ]
+
+
+def _condition(low, star, half, **where):
+    """Twice the ratio of λ_min, since λ_max halves; nothing where either may be 0."""
+    if min(low, star) <= half:
+        return []
+    return [
+        {"metric": "condition", "value": 1.0, "note": "certified", **where},
+        enclosed("condition_gain", 2 * star / low, half, **where),
     ]
 
 
@@ -223,6 +236,8 @@ def training(records, policy, seed, losses, accuracy=0.8, status="complete", cli
 
 def everything():
     """Every part, two sources, widths and draws, three seeds and one that diverged."""
+    from synthetic_findings import proofs, read
+
     records = Records()
     for data in ("digits", "gaussian"):
         cells = {(2, 8): [(1.0, 2.0)] * 2, (4, 8): [(1.0, 3.0), (2.0, 3.0)], (4, 4): [(3.0, 4.0)]}
@@ -233,6 +248,9 @@ def everything():
                 for alpha in (2.0, 10.0):
                     descent(records, alpha=alpha, width=width, draw=draw, data=data)
     spectrum(records)
+    proofs(records)
+    for data in ("digits", "gaussian"):
+        read(records, [(1.5, 1.2, 1.1), (1.4, 0.9, 1.2)], data=data)
     for width in (256, 1024):
         drifted(records, width=width)
     for alpha in (2.0, 10.0):

@@ -30,8 +30,8 @@ def lost_descent():
 
 PARTS = {
     "nothing": (Records, set()),
-    "corollary": (one_corollary, {"smallest_eigenvalues"}),
-    "spectrum": (lambda: spectrum(Records()), {"smallest_eigenvalues", "spectra"}),
+    "corollary": (one_corollary, {"smallest_eigenvalues", "step_sizes"}),
+    "spectrum": (lambda: spectrum(Records()), {"smallest_eigenvalues", "spectra", "step_sizes"}),
     "regime": (lambda: regime(Records(), [(1.0, 9.0)]), {"regimes"}),
     "one descent": (lambda: descent(Records()), {"decay_gaussian"}),
     "descents of two sources": (
@@ -83,13 +83,17 @@ def test_the_whole_section_lies_on_disk(shown):
         "asked",
         "local_gaussian",
         "rates",
+        "pooled",
+        "full_kernel",
+        "step_sizes",
         "training",
     }
     written = {path.name for path in (folder / "tables").glob("*.csv")}
     named = {"corollary", "descents", "training", "clients", "rounds", "paired"}
-    named |= {"drift", "held", "asked", "local_steps"}
+    named |= {"drift", "held", "asked", "local_steps", "counterexamples", "readings"}
     kept = {f"all_{name}" for name in ("draws", "descents", "thresholds", "regimes", "spectra")}
     kept |= {"all_drift", "all_along", "all_local_steps"}
+    kept |= {"all_examples", "all_readings", "all_gains"}
     assert written == {f"{name}.csv" for name in named | kept}
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     page = (folder / "report.html").read_text(encoding="utf-8")
