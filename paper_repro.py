@@ -401,9 +401,9 @@ def loaded(options: Options) -> Any:
     if place is not None and not (reads and FEDERATIONS[name].reads_data):
         if options.theory_only:
             return described(place)
-        if place.is_file() or any(place.glob("*.[cC][sS][vV]")):
+        if place.suffix == ".npz" or place.is_file() or any(place.glob("*.[cC][sS][vV]")):
             raise Refused(
-                f"--data {place} holds points, which have no labels to train on: add --theory-only."
+                f"--data {place} names points, which have no labels to train on: add --theory-only."
             )
     with bars() as progress:
         job = progress.add_task(f"the federation {name}", total=1.0, note="")

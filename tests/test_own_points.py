@@ -176,13 +176,13 @@ def test_what_is_left_out_is_printed_and_in_the_report(cli, tmp_path):
         assert words in outcome.out and words in report
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("kind", ["file", "folder", "absent"])
 def test_points_without_theory_only_are_refused_with_advice(cli, own, tmp_path, kind):
     file, out = own
     folder = tmp_path / "sites"
     folder.mkdir()
     (folder / "a.CSV").write_text("1\n2\n")
-    data = file if kind == "file" else folder
+    data = {"file": file, "folder": folder, "absent": tmp_path / "absent.npz"}[kind]
     outcome = cli("--section", "convergence", "--data", data, "--out", out)
     assert outcome.code == 2 and "--theory-only" in outcome.sentence and outcome.out == ""
 

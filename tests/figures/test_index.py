@@ -1,6 +1,7 @@
 """The index of the runs that a section shows: written, read, and refused when it is damaged."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,14 @@ def path(tmp_path):
 def test_what_was_written_is_read_back(path):
     written = write_index(path, "convergence", {**OPTIONS, "workers": 3}, RUNS)
     assert read_index(path, "convergence") == written
-    assert (written["options"], written["runs"]) == (OPTIONS, RUNS)
+    assert (written["options"], written["runs"]) == ({**OPTIONS, "data": None}, RUNS)
+
+
+def test_the_place_of_own_points_is_kept_whatever_its_letters(path):
+    place = Path("sites/é\udcff.npz")
+    write_index(path, "convergence", {**OPTIONS, "data": place}, RUNS)
+    kept = read_index(path, "convergence")["options"]["data"]
+    assert kept == "sites/é\\udcff.npz" and kept.encode("utf-8")
 
 
 def option(**values):
