@@ -169,12 +169,13 @@ def _compare_stored(blocks: Blocks, labels: list[Hashable], memory: float, meter
 def _verdict(found: AtScale, clients: int, kernel: str) -> Verdict:
     low, low_star = found.aggregated, found.client_specific
     verdict, reason = _judge(low, low_star, clients)
-    if verdict == "consistent" and found.method != STORED:
+    stored = found.method == STORED
+    if verdict == "consistent" and not stored and low_star.lower > 0:
         reason = "the bound of λ_min(G∞) from above, by few of its rows, does not tell them apart"
-    if found.method == STORED or clients == 1:
-        ratio = low_star.midpoint / low.midpoint if low.midpoint > 0 else math.nan
-    else:
-        ratio = max(low_star.lower, 0.0) / low.upper if low.upper > 0 else math.nan
+    top, bottom = low_star.midpoint, low.midpoint
+    if not stored and clients > 1:
+        top, bottom = low_star.lower, low.upper
+    ratio = top / bottom if bottom > 0 and (stored or top > 0) else math.nan
     return Verdict(
         verdict,
         reason,

@@ -137,7 +137,8 @@ def test_a_duplicate_within_a_client_and_antipodal_pairs(monkeypatch):
     stored, found = both(x, client, monkeypatch)
     assert_agree(stored, found)
     assert found.verdict == "consistent" and "singular" in found.driver.sentence
-    assert "does not tell them apart" in found.reason and found.client == 2
+    assert "both may be singular" in found.reason and found.client == 2
+    assert np.isnan(found.ratio) and "at least" not in str(found).splitlines()[2]
     half, client = np.random.default_rng(0).standard_normal((9, 5)), np.repeat([0, 1, 2], 9)
     lines = np.concatenate([half, -half, np.random.default_rng(1).standard_normal((9, 5))])
     monkeypatch.setattr(at_scale, "LARGEST_SUBMATRIX", 22)
@@ -169,6 +170,7 @@ def test_a_block_bounds_all_points_where_no_better_submatrix_is_known(monkeypatc
     assert_agree(stored, found)
     assert found.aggregated.upper == found.client_specific.upper
     assert "of a client's block" in found.method and found.verdict == "consistent"
+    assert "does not tell them apart" in found.reason
 
 
 def test_threads_change_nothing_and_layout_neither(forced, monkeypatch):
