@@ -165,7 +165,7 @@ def test_a_folder_of_csv_files_is_the_same_as_an_archive(cli, own, computed, und
     assert second.code == 0 and "2 already there" in second.out and len(computed) == 2
 
 
-def test_what_is_left_out_is_printed_and_in_the_report(cli, tmp_path):
+def test_what_is_left_out_is_printed_and_in_the_report(cli, tmp_path, undrawn):
     x = np.random.default_rng(2).standard_normal((5, 3))
     np.savez(tmp_path / "five.npz", x=x, client=[0, 0, 1, 1, 1])
     out = tmp_path / "out"
@@ -214,7 +214,7 @@ def test_points_that_change_while_the_studies_run_are_noticed(own):
         paper_repro.own_points(str(file), "0" * 64, None)
 
 
-def test_the_commands_of_the_readme_run_as_printed(cli, tmp_path, monkeypatch):
+def test_the_commands_of_the_readme_run_as_printed(cli, tmp_path, monkeypatch, undrawn):
     text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     block = text.split("## Your own data")[1].split("```bash\n")[1].split("```")[0]
     make, run = (shlex.split(line) for line in block.splitlines())
