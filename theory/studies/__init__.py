@@ -144,7 +144,7 @@ def _readings(
     label = f"readings, {source}, S_i = λ_i I"
     plan = [Study(label, {**config, **isotropic}, 0.2 + draws * 1.5e-6 * n**2)]
     if not quick:
-        own = {"covariances": "own", "samples": max(2, pool // 2), "pool": pool, "draws": 2 * draws}
+        own = {"covariances": "own", "samples": max(2, pool // 2), "pool": pool, "draws": draws}
         plan.append(Study(f"readings, {source}, S_i", {**config, **own}, 6.0))
     return plan
 
