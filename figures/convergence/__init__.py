@@ -16,6 +16,7 @@ from figures.convergence import (
     draw_drift,
     draw_dynamics,
     draw_eigenvalues,
+    draw_exact,
     draw_findings,
     draw_local,
     draw_training,
@@ -67,6 +68,7 @@ def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
     if summary.spectra.height:
         clients = summary.spectra["client"].drop_nulls().unique(maintain_order=True).to_list()
         figures["spectra"] = lambda: draw_eigenvalues.spectra(summary.spectra, clients)
+    figures |= draw_exact.exact_drawings(summary.exact)
     figures |= draw_findings.findings_drawings(summary.findings)
     for source in summary.curves["data"].unique(maintain_order=True):
         figures[f"decay_{source}"] = lambda source=source: draw_dynamics.decay(
@@ -112,6 +114,7 @@ def present(
         sheets.append(sheet(title, table, layout, files))
     drift = {"drift": "spread", "along": "along", "local_steps": "federated"}
     whole = {name: getattr(summary.drift, field) for name, field in drift.items()}
+    whole["exact"] = summary.exact.table
     for name in ("examples", "readings", "gains"):
         whole[name] = getattr(summary.findings, name)
     for name in ("draws", "descents", "thresholds", "regimes", "spectra"):

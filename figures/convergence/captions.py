@@ -41,6 +41,14 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "1 − 1/(2κ) or (κ − 1)/(κ + 1), depends on κ = λ_max/λ_min alone. Lines: median over the "
         "draws of clients and samples behind the first figure; bands: range.",
     ),
+    "exact": (
+        "The exact kernel of BN: what the ridge and the dimension do",
+        "G∞ with the factor 1/(‖v‖_S_i ‖v‖_S_j) that the networks have, and its blocks, computed "
+        "by quadrature with a certified error. S_i: the clients' covariances in the k leading "
+        "directions of all clients, plus ρ (tr S_i/k) I; the same points throughout. The "
+        "enclosures are narrower than the lines. A mark is missing where S_i are singular in "
+        "different directions, so that there is no kernel.",
+    ),
     "decay": (
         "Decay of f and f* on {source}",
         "Full-batch gradient descent on ½‖f − y‖² for N clients of M points in d dimensions, "

@@ -6,6 +6,7 @@ import polars as pl
 
 from figures.convergence.draw_eigenvalues import data_name
 from figures.convergence.drift_layouts import drift_tables
+from figures.convergence.exact_tables import exact_sheets
 from figures.convergence.findings_layouts import findings_tables
 from figures.convergence.frame import of
 from figures.convergence.summary import Summary
@@ -18,6 +19,7 @@ def tables(summary: Summary) -> Iterator[tuple[str, str, pl.DataFrame, Layout]]:
     """Yield file name, title, table and layout of every table that has rows."""
     for name, title, frame, layout in (
         _corollary(summary),
+        *exact_sheets(summary.exact),
         *findings_tables(summary.findings),
         _descents(summary),
         *drift_tables(summary.drift),

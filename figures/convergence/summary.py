@@ -9,6 +9,7 @@ import polars as pl
 from figures.claims import Claim
 from figures.convergence import drift_claims, judgement, theory_tables, training_tables
 from figures.convergence.drift_tables import DriftSummary, summarise_drift
+from figures.convergence.exact_tables import Exact, exact_claims, summarise_exact
 from figures.convergence.findings_claims import findings
 from figures.convergence.findings_tables import Findings, summarise_findings
 from figures.convergence.frame import joined, of
@@ -38,6 +39,7 @@ class Summary:
         diverged: labels of trainings that diverged.
         drift: what is behind Theorem III.4 and beyond it.
         findings: where Corollary III.6 stops, and what it says of the step size.
+        exact: Corollary III.6 with the exact kernel of BN.
         witness: what the cross-check with neural-tangents found, if it was run.
     """
 
@@ -59,6 +61,7 @@ class Summary:
     diverged: list[str]
     drift: DriftSummary
     findings: Findings
+    exact: Exact
     witness: list[str]
 
 
@@ -89,6 +92,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         differences=training_tables.differences(seeds),
         drift=summarise_drift(frame),
         findings=summarise_findings(frame, draws),
+        exact=summarise_exact(frame),
         witness=of(frame, study="witness")["note"].to_list(),
         diverged=[f"{policy.replace('_', '-')} BN, seed {seed}" for policy, seed in names],
     )
@@ -98,6 +102,7 @@ def judge(summary: Summary) -> list[Claim]:
     """Judge every claim of the section that the records speak about."""
     return [
         *judgement.corollary(summary.draws),
+        *exact_claims(summary.exact),
         *findings(summary.findings),
         *judgement.decay(summary.descents),
         *judgement.printed_kernel(summary.gaps, summary.descents),

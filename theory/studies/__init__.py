@@ -9,6 +9,7 @@ from theory.studies.corollary import Generators, Points, Progress, corollary, sp
 from theory.studies.counterexamples import counterexamples
 from theory.studies.drift import drift
 from theory.studies.dynamics import dynamics
+from theory.studies.exact import exact
 from theory.studies.local_steps import local_steps
 from theory.studies.points import principal
 from theory.studies.readings import readings
@@ -40,6 +41,7 @@ STUDIES: dict[
     "witness": witness,
     "counterexamples": counterexamples,
     "readings": readings,
+    "exact": exact,
 }
 
 DIMENSION = 20
@@ -100,6 +102,7 @@ def convergence_plan(preset: str, data: str, given: Described | None = None) -> 
     if installed() and not quick:
         config = {"study": "witness", "data": "gaussian", "clients": 4, "samples": 50, **common}
         plan.append(Study("cross-check with neural-tangents", config, 8.0))
+    plan += _exact(data, quick, given)
     for source in ("gaussian", data):
         small, different = {"clients": 4, "samples": 8, **common}, 20
         if given is not None and source == data:
@@ -147,6 +150,21 @@ def _readings(
         own = {"covariances": "own", "samples": max(2, pool // 2), "pool": pool, "draws": draws}
         plan.append(Study(f"readings, {source}, S_i", {**config, **own}, 6.0))
     return plan
+
+
+def _exact(data: str, quick: bool, given: Described | None) -> list[Study]:
+    """List what the exact kernel of BN says, over the dimension kept and the ridge."""
+    kept, ridges, clients, samples = [20, 60, 200], [0.0, 1e-3, 1e-2, 1e-1], 4, 25
+    if quick:
+        kept, ridges = [20], [0.0, 1e-3, 1e-1]
+    if given is not None:
+        most = min(given.features, sum(given.counts) - 1)
+        kept = sorted({min(k, most) for k in kept})
+        clients, samples = min(clients, len(given.counts)), min(samples, min(given.counts))
+    config = {"study": "exact", "data": data, "kept": kept, "ridges": ridges, "seed": 0}
+    config |= {"clients": clients, "samples": samples, "dimension": DIMENSION}
+    seconds = 1.0 if quick else 14.0
+    return [Study(f"the exact kernel of BN, {data}", config, seconds)]
 
 
 def _beyond(source: str, quick: bool, common: dict[str, Any]) -> list[Study]:
