@@ -79,7 +79,7 @@ def read_points(path: object) -> Points:
         why = error.strerror or str(error)
         raise ValueError(f"{_printable(place)} cannot be read: {why}.") from None
     except RuntimeError as error:  # a home folder that nobody has
-        raise ValueError(f"{_printable(place)}: {error}.") from None
+        raise ValueError(f"{_printable(place)}: {str(error).rstrip('.')}.") from None
     except MemoryError:
         raise ValueError(
             f"{_printable(place)} does not fit into memory: give fewer points."
