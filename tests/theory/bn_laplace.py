@@ -125,3 +125,20 @@ def window(values, model):
     alive = t[envelope > envelope.max() - model.reach - spread]
     turn = alive[-1] if eps else min(last, alive[-1])
     return (min(centre, turn), turn), (alive[0], alive[-1])
+
+
+def gram(x, client, metrics, *, eps=0.0, alpha=1.0, component="magnitude", step=0.16):
+    """The matrix (n, n) in float64; `metrics` maps a client to its S, one object for one S."""
+    x, labels = np.asarray(x, dtype=float), np.asarray(client).tolist()
+    rows = {name: [p for p, c in enumerate(labels) if c == name] for name in dict.fromkeys(labels)}
+    value, error = np.zeros((len(x), len(x))), np.zeros((len(x), len(x)))
+    names = list(rows)
+    for i, first in enumerate(names):
+        for second in names[: i + 1]:
+            p, q = (part.ravel() for part in np.meshgrid(rows[first], rows[second], indexing="ij"))
+            pair = (metrics[first], metrics[second])
+            options = {"eps": eps, "alpha": alpha, "component": component, "step": step}
+            found = laplace(x[p], x[q], pair, **options)
+            value[p, q] = value[q, p] = found.value
+            error[p, q] = error[q, p] = found.error
+    return Value(value, error)

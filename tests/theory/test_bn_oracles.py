@@ -174,6 +174,7 @@ def test_the_error_of_monte_carlo_falls_as_one_over_the_root(component):
     assert slope == pytest.approx(-0.5, abs=0.08)
 
 
+@pytest.mark.slow
 def test_the_wide_network_agrees():
     rng = np.random.default_rng(11)
     d, n, width, parts = 4, 5, 10_000, 20
@@ -192,7 +193,7 @@ def test_the_wide_network_agrees():
 
 def test_automatic_derivatives_of_the_network_agree():
     rng = np.random.default_rng(12)
-    d, n, width, parts = 3, 3, 1000, 24
+    d, n, width, parts = 3, 3, 500, 20
     metrics = {"a": metric(rng, d, 20.0), "b": metric(rng, d, 20.0)}
     x, client = rng.standard_normal((n, d)), ["a", "b", "b"]
     found = bs.differentiated_network(x, client, metrics, width, 0, parts=parts)
