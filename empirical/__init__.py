@@ -7,6 +7,7 @@ from empirical.checkpoint import load_checkpoint, save_checkpoint
 from empirical.data import FEDERATIONS, Client, Split, fingerprint, load_federation
 from empirical.evaluate import Measurement
 from empirical.executor import Progress, Result, TaskError, run_tasks
+from empirical.external import Adapted, adapt
 from empirical.federate import Run, federate
 from empirical.models import MODELS, build_model
 from empirical.schedule import Schedule
@@ -19,6 +20,7 @@ __all__ = [
     "BN_POLICIES",
     "FEDERATIONS",
     "MODELS",
+    "Adapted",
     "Algorithm",
     "BNPolicy",
     "Client",
@@ -31,6 +33,7 @@ __all__ = [
     "Schedule",
     "Split",
     "TaskError",
+    "adapt",
     "build_algorithm",
     "build_model",
     "derive",
