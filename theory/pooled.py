@@ -233,6 +233,7 @@ def _loss(
         mean = sum(p[n] * Fraction(v) for n, v in covariances.items())  # type: ignore[arg-type]
         largest = max(Fraction(v) for v in covariances.values())  # type: ignore[arg-type]
         return min(most, _certify.rounded(largest / mean, up=True))
+    most *= 1 + 1e-9  # S is rounded
     found, d = 1.0, len(pooled)  # type: ignore[arg-type]
     for value in covariances.values():
         matrix = value * np.eye(d) if isinstance(value, float) else value
