@@ -123,7 +123,9 @@ def _strips(ax: Axes, rows: pl.DataFrame) -> list[Any]:
             for kind, chosen in ((variant, part.filter(~failed)), ("failed", part.filter(failed))):
                 place = start + spread_by * chosen["place"].to_numpy()
                 ax.plot(place, chosen["ratio"].to_numpy(), linestyle="none", **styles[kind])
-        name = fill(plain(group["data"]).replace("gaussian", "Gaussian"), 12, max_lines=2)
+        name = fill(
+            plain(group["data"]).replace("gaussian", "Gaussian"), 12, max_lines=2, placeholder="…"
+        )
         names.append(f"{name},\n{COVARIANCES[group['covariances']]}")
     ax.xaxis.set_major_locator(FixedLocator(range(len(names))))
     ax.set_xticklabels(names)
@@ -200,7 +202,7 @@ def _over_alpha(ax: Axes, rows: pl.DataFrame) -> None:
     for k, source in enumerate(table["data"].unique(maintain_order=True)):
         part = of(table, data=source).sort("parameter")
         line = {"color": style.colour, "linestyle": DASHES[k % len(DASHES)]}
-        name = fill(data_name(source), 18, max_lines=2)
+        name = fill(data_name(source), 18, max_lines=2, placeholder="…")
         ax.plot(part["parameter"], part["ratio"], **line, label=name)
         ax.fill_between(part["parameter"], part["low"], part["high"], **style.band())
     ax.set(xscale="log", xlabel=r"scale $\alpha$", ylabel=FULL, title="draws of data")
