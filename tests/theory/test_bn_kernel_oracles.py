@@ -55,8 +55,8 @@ def cases(draw, largest=24, tolerances=(1e-3, 1e-6, 1e-10), quick=False):
     client = np.concatenate([np.arange(clients), rng.integers(0, clients, n - clients)])
     eps, alpha = draw(st.sampled_from(EPS)), draw(st.sampled_from(ALPHAS))
     tolerance = draw(st.sampled_from(tolerances))
-    if quick and eps:
-        tolerance = 1e-3  # eps takes many nodes
+    if eps:  # takes many nodes
+        tolerance = 1e-3 if quick else max(tolerance, 1e-6)
     return points_of(rng, d, n), client, metrics, eps, alpha, tolerance
 
 
@@ -65,6 +65,8 @@ def judge(case, component):
     found = bn_gram_matrix(x, client, metrics, eps, alpha, component, tolerance=tolerance)
     exact = bl.gram(x, client, metrics, eps=eps, alpha=alpha, component=component)
     within(found, exact.value, exact.error)
+    # A judge less exact than what it judges would see nothing.
+    assert x.shape[1] == 1 or np.linalg.norm(exact.error) <= found.error
     assert np.linalg.eigvalsh(found.matrix)[0] >= -found.error - 1e-14 * np.trace(found.matrix)
 
 
@@ -84,7 +86,7 @@ def test_direction_part_is_within_its_bound(case):
 @BOTH
 def test_many_cases_are_within_their_bounds(component):
     @given(cases())
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=30, deadline=None, derandomize=True)
     def check(case):
         judge(case, component)
 
@@ -255,7 +257,8 @@ def test_six_large_cases(d, clients, condition, judged):
     client = np.repeat(np.arange(clients), 2)
     x = points_of(rng, d, 2 * clients)
     pairs = [(i, j) for i in range(clients) for j in range(max(i, 1))][:judged]
-    for component in COMPONENTS:
+    # Fifteen pairs at d = 800 take minutes: there, G alone.
+    for component in COMPONENTS[: 1 if d * clients > 2000 else 2]:
         found = bn_gram_matrix(x, client, metrics, component=component)
         for i, j in pairs:
             p, q = (m.ravel() for m in np.meshgrid([2 * i, 2 * i + 1], [2 * j, 2 * j + 1]))
