@@ -120,7 +120,7 @@ def gaussian_clients(size: Sizes) -> Iterator[Row]:
     points, covariances = [], {}
     for name in "abcd":
         basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
-        drawn = rng.standard_normal((samples, d)) * np.geomspace(1, 0.05, d) @ basis.T
+        drawn = rng.standard_normal((samples, d)) * np.geomspace(1, 0.0165, d) @ basis.T
         drawn -= drawn.mean(axis=0)
         points.append(drawn[: size.own])
         covariances[name] = drawn.T @ drawn / samples

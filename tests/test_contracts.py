@@ -153,10 +153,13 @@ def readme_blocks():
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+WORDS = ("certified", "Cholesky", "server")  # what each block of the README prints
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_the_python_of_the_readme_runs_as_printed(number):
     blocks = readme_blocks()
-    assert len(blocks) == 2
+    assert len(blocks) == len(WORDS)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", blocks[number]],
         cwd=ROOT,
@@ -165,4 +168,4 @@ def test_the_python_of_the_readme_runs_as_printed(number):
         check=False,
     )
     assert done.returncode == 0 and done.stderr == ""
-    assert ("certified" if number == 0 else "server") in done.stdout
+    assert WORDS[number] in done.stdout
