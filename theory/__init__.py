@@ -4,6 +4,8 @@ from theory.affordable import affordable_width
 from theory.assumption import Assumption, check_assumption
 from theory.blocks import BlockDiagonal, diagonal_blocks
 from theory.bn_kernel import BNGram, bn_client_gram_matrix, bn_gram_matrix, bn_ntk
+from theory.bounds import Bound, Term
+from theory.capacity import capacity_order, divergence_capacity, risk_capacity
 from theory.centring import centre
 from theory.clients import client_largest_eigenvalue, client_smallest_eigenvalue
 from theory.comparison import Verdict, compare_smallest_eigenvalues
@@ -25,6 +27,8 @@ from theory.federated_descent import (
 )
 from theory.finite_width import Jacobian, Kernels, jacobian, kernels, predict
 from theory.full_kernel import FullKernelComparison, compare_full_kernels, full_kernel_threshold
+from theory.gaussian import TwoLayer, gaussian_risk
+from theory.generalization import corollary_iii8, corollary_iii9, theorem_iii7, unseen_clients_bound
 from theory.gram import (
     client_gram_matrix,
     direction_gram_error,
@@ -35,8 +39,23 @@ from theory.gram import (
     normalised_gram_error,
     normalised_gram_matrix,
 )
+from theory.hoeffding import EmpiricalRisk, empirical_risk
 from theory.inequality import Inequality
 from theory.kernel_error import kernels_error
+from theory.laws import (
+    FeatureLaws,
+    feature_laws,
+    normalised_feature_covariance,
+    whitened_feature_covariance,
+)
+from theory.mixtures import (
+    MixtureDivergence,
+    MixtureRisk,
+    counterexample_eq15,
+    mixture_divergence,
+    mixture_ideal_error,
+    mixture_risk,
+)
 from theory.network import Network, initialise
 from theory.pooled import PooledComparison, pooled_comparison, pooled_threshold
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
@@ -48,15 +67,20 @@ __all__ = [
     "Assumption",
     "BNGram",
     "BlockDiagonal",
+    "Bound",
     "DecayCheck",
     "Diagnosis",
+    "EmpiricalRisk",
     "Enclosure",
+    "FeatureLaws",
     "FederatedTrajectory",
     "FullKernelComparison",
     "Inequality",
     "Jacobian",
     "KernelDrift",
     "Kernels",
+    "MixtureDivergence",
+    "MixtureRisk",
     "Network",
     "Points",
     "PooledComparison",
@@ -66,13 +90,16 @@ __all__ = [
     "Readings",
     "RequiredWidth",
     "StepSizes",
+    "Term",
     "Trajectory",
+    "TwoLayer",
     "Verdict",
     "affordable_width",
     "best_factors",
     "bn_client_gram_matrix",
     "bn_gram_matrix",
     "bn_ntk",
+    "capacity_order",
     "centre",
     "check_assumption",
     "client_covariances",
@@ -85,12 +112,19 @@ __all__ = [
     "convergence_rate",
     "corollary_iii5",
     "corollary_iii6",
+    "corollary_iii8",
+    "corollary_iii9",
+    "counterexample_eq15",
     "diagnose",
     "diagonal_blocks",
     "direction_gram_error",
     "direction_gram_matrix",
+    "divergence_capacity",
+    "empirical_risk",
+    "feature_laws",
     "federated_descent",
     "full_kernel_threshold",
+    "gaussian_risk",
     "gradient_descent",
     "gram_error",
     "gram_matrix",
@@ -102,7 +136,11 @@ __all__ = [
     "kernels_error",
     "largest_eigenvalue",
     "linearised_losses",
+    "mixture_divergence",
+    "mixture_ideal_error",
+    "mixture_risk",
     "normalised_client_gram_matrix",
+    "normalised_feature_covariance",
     "normalised_gram_error",
     "normalised_gram_matrix",
     "pooled_comparison",
@@ -111,8 +149,12 @@ __all__ = [
     "read_points",
     "readings",
     "required_width",
+    "risk_capacity",
     "sample_participants",
     "smallest_eigenvalue",
     "step_sizes",
     "theorem_iii4",
+    "theorem_iii7",
+    "unseen_clients_bound",
+    "whitened_feature_covariance",
 ]

@@ -155,9 +155,9 @@ def as_term(value: object, name: str, largest: float) -> Term:
         found = Term(name, value.lower, value.upper, origin)  # type: ignore[attr-defined]
     else:
         number = real(value, name)
-        found = Term(name, number, number, "given as a number")
         if not 0 <= number <= largest:
             raise ValueError(f"{name} = {number:g} is outside [0, {largest:g}]: {_advice(largest)}")
+        found = Term(name, number, number, "given as a number")
     if found.lower > largest or (found.upper is not None and found.upper < 0):
         ends = f"[{found.lower:g}, {'unknown' if found.upper is None else f'{found.upper:g}'}]"
         raise ValueError(f"{name} in {ends} is outside [0, {largest:g}]: {_advice(largest)}")

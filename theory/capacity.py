@@ -16,7 +16,7 @@ def divergence_capacity(vc_dimension: Whole, n: Whole, delta: Real) -> Term:
 
     It is printed in their Theorem 2 and covers ½d ≤ ½d̂ + this, uniformly over H. To see it, write
     ½(d − d̂) ≤ sup_A|P_s(A) − P̂_s(A)| + sup_A|P_u(A) − P̂_u(A)| and take each supremum from
-    Vapnik: 1/n + √((log Π(2n) + log(8/δ))/n), Π being the growth function of HΔH. A set of HΔH is
+    Vapnik (1998): 1/n + √((log Π(2n) + log(8/δ))/n), Π being the growth function of HΔH. A set of HΔH is
     a pair of sets of H, so that Π_HΔH ≤ Π_H², and log Π_HΔH(2n) ≤ 2d log(2n) by Sauer for d ≥ 2
     (for d = 1 the rest has room for it): the 2d needs no VC dimension of HΔH, about
     which "at most 2d" is too optimistic. The sum of both suprema is below the printed value.
@@ -35,7 +35,7 @@ def divergence_capacity(vc_dimension: Whole, n: Whole, delta: Real) -> Term:
 
 
 def risk_capacity(vc_dimension: Whole, n: Whole, delta: Real) -> Term:
-    """2√((log Π(2n) + log(4/δ))/n): J_s(f) ≤ Ĵ_s(f) + this, uniformly over H (Vapnik).
+    """2√((log Π(2n) + log(4/δ))/n): J_s(f) ≤ Ĵ_s(f) + this, uniformly over H (Vapnik 1998).
 
     Π(2n) ≤ min{2^(2n), (2en/d)^d} is Sauer's bound of the growth function. Ben-David et al. 2010
     state their Theorem 2 with the true J_s; (13) has Ĵ_s of the very points that f was trained on,

@@ -14,8 +14,8 @@ from theory._enclosure import Enclosure
 from theory._loose import Flag, Real, Whole
 from theory.bounds import Bound, Term, as_term, weighted_mean
 from theory.capacity import capacity_order, divergence_capacity, risk_capacity
-from theory.laws import FeatureLaws
 from theory.hoeffding import EmpiricalRisk, empirical_risk
+from theory.laws import FeatureLaws
 from theory.mixtures import (
     MixtureDivergence,
     MixtureRisk,
@@ -63,7 +63,7 @@ def theorem_iii7(
     J_u(f) ≤ J_u(f^o) + P_u(f ≠ f^o) ≤ J_u(f^o) + P_s(f ≠ f^o) + ½d_HΔH ≤ J_s(f) + ½d_HΔH + ε
     (Ben-David et al. 2010, Theorem 2). The paper's O(·) then stands for two explicit terms, each
     given half of δ: `divergence_capacity` for d̂ in place of d, and `risk_capacity` for Ĵ_s in
-    place of J_s, uniform over H as f was trained on these points.
+    place of J_s, uniform over H as f was trained on these points; `capacity_order` says more.
 
     A classifier on held-out data bounds d_HΔH from below only: then the divergence has no upper
     end and the sum is a diagnostic. Its upper end 2 is always true and makes a vacuous bound. If

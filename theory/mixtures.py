@@ -60,7 +60,7 @@ class MixtureRisk:
 
 
 def mixture_divergence(
-    weights: ArrayLike, divergences: "object", mixture: "Term | Enclosure | Real | None" = None
+    weights: ArrayLike, divergences: object, mixture: "Term | Enclosure | Real | None" = None
 ) -> MixtureDivergence:
     """Eq. (14): the divergence of a mixture is at most the mixture of the divergences.
 
@@ -154,7 +154,7 @@ def mixture_risk(
     return MixtureRisk(printed, convex, *sides, jensen or _missing(labels))
 
 
-def mixture_ideal_error(weights: ArrayLike, errors: "object", *, common_hypothesis: Flag) -> Term:
+def mixture_ideal_error(weights: ArrayLike, errors: object, *, common_hypothesis: Flag) -> Term:
     """ε against Σ ω_i ε_i, the second half of Eq. (15), which needs one common f^o.
 
     For every f, J_s(f) + J_u(f) = Σ ω_i (J_i(f) + J_u(f)) ≥ Σ ω_i ε_i, so that ε ≥ Σ ω_i ε_i
