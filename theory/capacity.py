@@ -15,11 +15,12 @@ def divergence_capacity(vc_dimension: Whole, n: Whole, delta: Real) -> Term:
     """4√((2d log(2n) + log(2/δ))/n): what (13) pays for estimating d_HΔH (Ben-David et al. 2010).
 
     It is printed in their Theorem 2 and covers ½d ≤ ½d̂ + this, uniformly over H. To see it, write
-    ½(d − d̂) ≤ sup_A|P_s(A) − P̂_s(A)| + sup_A|P_u(A) − P̂_u(A)| and take each supremum from
-    Vapnik (1998): 1/n + √((log Π(2n) + log(8/δ))/n), Π being the growth function of HΔH. A set of HΔH is
-    a pair of sets of H, so that Π_HΔH ≤ Π_H², and log Π_HΔH(2n) ≤ 2d log(2n) by Sauer for d ≥ 2
-    (for d = 1 the rest has room for it): the 2d needs no VC dimension of HΔH, about
-    which "at most 2d" is too optimistic. The sum of both suprema is below the printed value.
+    ½(d − d̂) ≤ sup_A|P_s(A) − P̂_s(A)| + sup_A|P_u(A) − P̂_u(A)|; each supremum is at most
+    1/n + √((log Π(2n) + log(8/δ))/n) with probability 1 − δ/2 (Vapnik 1998), Π being the growth
+    function of HΔH. A set of HΔH is a pair of sets of H, so that Π_HΔH ≤ Π_H², and by Sauer
+    log Π_HΔH(2n) ≤ 2d log(2n) for d ≥ 2 (for d = 1 the rest has room for it): the 2d needs no VC
+    dimension of HΔH, about which "at most 2d" is too optimistic. Both suprema together are below
+    the printed value wherever that is below 1.
 
     Args:
         vc_dimension: d of H.
