@@ -18,35 +18,22 @@ coefficients c = (c₁, c₂, c₃, c₄) of (x·y)/Q, (v·x)(vᵀS_i y)/Q², (v
     a_x = (g₃c₄ xᵀBCBx - g₂c₃ xᵀS_jBx)/N_x²,   b_y = (g₃c₄ yᵀBCBy - g₂c₂ yᵀS_iBy)/N_y².
 """
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
 
 from theory import _arccosine
+from theory._bn_terms import Numerators, positive, rounding, terms
 from theory._nodes import Nodes
 from theory._pairs import UNIT_ROUNDOFF, Recompute, cosines, gamma
 
+__all__ = ["Numerators", "direction", "magnitude", "mirrored"]
+
 _TILE = 128
 _NEAR = 0.03
+_BATCH, _BATCH_MATRIX = 1 << 16, 1 << 20  # doubles of a batch of nodes: stays in the cache
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Numerators:
-    """What stands above Q in the direction part, in the metric's eigenbasis.
-
-    Attributes:
-        first, second: S_i and S_j, (d, d), or (d,) where they are diagonal too.
-        middle: C, likewise.
-        coefficients: c₁, c₂, c₃, c₄.
-    """
-
-    first: Array
-    second: Array
-    middle: Array
-    coefficients: tuple[float, float, float, float]
 
 
 def magnitude(
@@ -68,21 +55,21 @@ def magnitude(
     norms_x = _norms(nodes, x)
     norms_y = norms_x if y is None else _norms(nodes, y)
     dimension = x.shape[1]
-    far = min(0.25, 6 * dimension * 2.0**-53 / 1e-12)
-    for node in use.tolist():
-        scale = nodes.factor[node] / (nodes.rule.scale * dimension)
-        left = _unit(x, nodes.b[node], norms_x[node])
-        right = left if y is None else _unit(y, nodes.b[node], norms_y[node])
-        product = left @ right.T
-        row, column = scale * norms_x[node], norms_y[node]
-        for p, q in _tiles(len(x), len(right), y is None):
-            c = product[p, q]
-            w = cosines(left[p], right[q], c, Recompute(1e-3, far))
+    far = min(0.25, 6 * dimension * UNIT_ROUNDOFF / 1e-12)
+    scale = nodes.factor / (nodes.rule.scale * dimension)
+    for some in _batches(use, len(x), out.shape[1], dimension, diagonal=True):
+        left = _unit(x, nodes.b[some], norms_x[some])
+        right = left if y is None else _unit(y, nodes.b[some], norms_y[some])
+        product = _products(left, right)
+        row, column = scale[some, None] * norms_x[some], norms_y[some]
+        for p, q in _tiles(len(x), out.shape[1], y is None):
+            c = product[:, p, q]
+            w = cosines(left[:, p], right[:, q], c, Recompute(1e-3, far))
             _same(c, w, p, q, y is None)
             value = _arccosine.magnitude(c, w)
-            value *= row[p, None]
-            value *= column[q]
-            out[p, q] += value
+            value *= row[:, p, None]
+            value *= column[:, None, q]
+            out[p, q] += value.sum(axis=0)
 
 
 def direction(
@@ -111,129 +98,67 @@ def direction(
     other = x if y is None else y
     norms_x, norms_y = _norms(nodes, x), _norms(nodes, other)
     plain = numerators.coefficients[0] * (x @ other.T)
-    lengths = [np.sqrt((z * z).sum(axis=1)) for z in (x, other)]
-    wrong = added = 0.0
-    for node in use.tolist():
-        b, norms = nodes.b[node], (norms_x[node], norms_y[node])
-        part = _coefficients(nodes, node, numerators, x, other)
+    d, wrong, added = x.shape[1], 0.0, 0.0
+    for some in _batches(use, len(x), len(other), d, numerators.diagonal):
+        b, norms = nodes.b[some], (norms_x[some], norms_y[some])
+        part = terms(nodes, some, numerators, x, other)
         matrix = part.matrix
-        mixed = plain + (x * matrix if matrix.ndim == 1 else x @ matrix) @ other.T
+        turned = x * matrix[:, None, :] if numerators.diagonal else x @ matrix
+        mixed = plain + turned @ other.T
         left = _unit(x, b, norms[0])
         right = left if y is None else _unit(other, b, norms[1])
-        product = left @ right.T
-        for p, q in _tiles(len(x), len(right), y is None):
-            c = product[p, q]
-            w = cosines(left[p], right[q], c, Recompute(_NEAR, _NEAR))
+        product = _products(left, right)
+        for p, q in _tiles(len(x), out.shape[1], y is None):
+            c = product[:, p, q]
+            w = cosines(left[:, p], right[:, q], c, Recompute(_NEAR, _NEAR))
             _same(c, w, p, q, y is None)
-            value = mixed[p, q] * _arccosine.half_plane(c, w)
+            value = mixed[:, p, q] * _arccosine.half_plane(c, w)
             sine = np.sqrt(w * (2 - w))
-            sine *= (part.row[p, None] + part.column[q]) * (norms[0][p, None] * norms[1][q])
+            sine *= part.row[:, p, None] + part.column[:, None, q]
+            sine *= norms[0][:, p, None] * norms[1][:, None, q]
             value += sine / (2 * np.pi)
-            out[p, q] += part.factor * value
-        reach = [
-            float((size / _positive(norm)).max()) * math.sqrt(float(b.max()))
-            for size, norm in zip(lengths, norms, strict=True)
-        ]
-        angle = 1.2 * (gamma(len(b) + 2) + 8 * UNIT_ROUNDOFF) + doubt * sum(reach) / 4
-        errors, result = _rounding(nodes, node, part, (mixed, *lengths, *norms), angle)
-        wrong += part.factor * errors
-        added += part.factor * result
+            out[p, q] += np.einsum("l,lpq->pq", part.factor, value)
+        angle = 1.2 * (gamma(d + 2) + 8 * UNIT_ROUNDOFF) + doubt * _reach(b, (x, other), norms) / 4
+        lengths = float(np.linalg.norm(x) * np.linalg.norm(other))
+        of_norms = np.linalg.norm(norms[0], axis=1) * np.linalg.norm(norms[1], axis=1)
+        errors, results = rounding(nodes, some, part, mixed, (lengths, of_norms, angle))
+        wrong, added = wrong + errors, added + results
     return wrong, added
 
 
-def _rounding(
-    nodes: Nodes, node: int, part: "_Part", arrays: tuple[Array, ...], angle: float
-) -> tuple[float, float]:
-    """Bounds the Frobenius norms of a node's errors and of its result, over its factor.
-
-    P₀ <= 1/2 errs by `angle` and s by as much at most; the products over d terms by γ of the sums
-    of absolute values, and the factor by `roundings` u of the result.
-    """
-    mixed, *lengths = arrays
-    plain, of_norms = (math.prod(map(_length, lengths[i : i + 2])) for i in (0, 2))
-    size = float(np.abs(part.row).max() + np.abs(part.column).max())
-    result = _length(mixed.ravel()) / 2 + of_norms * size / 6
-    products = gamma(2 * len(nodes.b[node]) + 12) * (
-        plain * part.size_matrix / 2 + of_norms * part.size_sines / 6
-    )
-    relative = (nodes.roundings[node] + 8) * UNIT_ROUNDOFF + gamma(len(nodes.b[node]) + 2)
-    wrong = angle * (_length(mixed.ravel()) + of_norms * size / 6) + products + relative * result
-    return wrong, result
+def _reach(
+    b: Float[Array, "l d"], points: tuple[Array, Array], norms: tuple[Array, Array]
+) -> Float[Array, " l"]:
+    """How much an error of the points' Euclidean norm can grow, relatively, in the B norm."""
+    both = np.zeros(len(b))
+    for z, norm in zip(points, norms, strict=True):
+        both += (np.sqrt((z * z).sum(axis=1)) / positive(norm)).max(axis=1)
+    return both * np.sqrt(b.max(axis=1))
 
 
-def _length(x: Array) -> float:
-    return float(np.sqrt(x @ x))
+def _batches(use: Array, n: int, m: int, d: int, diagonal: bool) -> Iterator[Array]:
+    """Nodes that are worked on together: many where there are few points."""
+    count = min(_BATCH // (n * m), 4 * _BATCH // ((n + m) * d))
+    count = max(1, count if diagonal else min(count, _BATCH_MATRIX // (d * d)))
+    for start in range(0, len(use), count):
+        yield use[start : start + count]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """f/λ, M - c₁I, a_x + κ and b_y of a node, and the sizes of all that was summed in them."""
-
-    factor: float
-    matrix: Array
-    row: Array
-    column: Array
-    size_matrix: float
-    size_sines: float
-
-
-def _coefficients(
-    nodes: Nodes, node: int, given: Numerators, x: Float[Array, "n d"], y: Float[Array, "m d"]
-) -> _Part:
-    b, v, scale = nodes.b[node], nodes.rule.v[node], nodes.rule.scale
-    second, third = v / (2 * scale), v * v / (8 * scale * scale)
-    c1, c2, c3, c4 = given.coefficients
-    diagonal = given.middle.ndim == 1
-    trace = float(((given.middle if diagonal else given.middle.diagonal()) * b).sum())
-    column = b if diagonal else b[:, None]
-    parts = [
-        -second * c2 * column * given.first,
-        -second * c3 * given.second * b,
-        2 * third * c4 * column * given.middle * b,
-    ]
-    kappa = third * c4 * trace
-    matrix = parts[0] + parts[1] + parts[2]
-    if diagonal:
-        matrix += kappa * b
-    else:
-        matrix[np.diag_indices_from(matrix)] += kappa * b
-    size_matrix = c1 + kappa * _length(b) + sum(_length(part.ravel()) for part in parts)
-
-    def form(z: Array, numerator: Array, weight: float) -> tuple[Array, float]:
-        """Row sums of (z C)∘(z B) over zᵀBz, C over it twice scaled by B, and their sizes."""
-        image = z * numerator if diagonal else z @ numerator
-        norm = _positive((z * z * b).sum(axis=1))
-        terms = weight * image * (z * b)
-        absolute = np.abs(weight) * np.sqrt((z * z).sum(axis=1) * ((z * b) ** 2).sum(axis=1))
-        size = float((absolute / norm).max()) * _length(numerator.ravel())
-        return terms.sum(axis=1) / norm, size
-
-    def middle(z: Array) -> tuple[Array, float]:
-        """zᵀBCBz over zᵀBz."""
-        zb = z * b
-        norm = _positive((z * zb).sum(axis=1))
-        image = zb * given.middle if diagonal else zb @ given.middle
-        size = float(((zb * zb).sum(axis=1) / norm).max()) * _length(given.middle.ravel())
-        return third * c4 * (image * zb).sum(axis=1) / norm, third * c4 * size
-
-    pairs = [middle(x), form(x, given.second, -second * c3)]
-    pairs += [middle(y), form(y, given.first, -second * c2)]
-    row, other = pairs[0][0] + pairs[1][0] + kappa, pairs[2][0] + pairs[3][0]
-    size_sines = kappa + sum(size for _, size in pairs)
-    return _Part(nodes.factor[node] / scale, matrix, row, other, size_matrix, size_sines)
-
-
-def _positive(squares: Float[Array, " n"]) -> Float[Array, " n"]:
-    return np.where(squares > 0, squares, 1.0)
+def _products(left: Float[Array, "l n d"], right: Float[Array, "l m d"]) -> Float[Array, "l n m"]:
+    if len(left) == 1:  # of a matrix with itself half the work, and symmetric
+        return (left[0] @ right[0].T)[None]
+    return left @ right.transpose(0, 2, 1)
 
 
 def _norms(nodes: Nodes, x: Float[Array, "n d"]) -> Float[Array, "l n"]:
     return np.sqrt(nodes.b @ (x * x).T)
 
 
-def _unit(x: Float[Array, "n d"], b: Float[Array, " d"], norm: Float[Array, " n"]) -> Array:
-    unit = x * np.sqrt(b)
-    unit /= _positive(norm)[:, None]
+def _unit(
+    x: Float[Array, "n d"], b: Float[Array, "l d"], norm: Float[Array, "l n"]
+) -> Float[Array, "l n d"]:
+    unit = x * np.sqrt(b)[:, None, :]
+    unit /= positive(norm)[:, :, None]
     return unit
 
 
@@ -248,8 +173,9 @@ def _tiles(n: int, m: int, symmetric: bool) -> list[tuple[slice, slice]]:
 def _same(c: Array, w: Array, p: slice, q: slice, symmetric: bool) -> None:
     """A point is at the angle 0 from itself, exactly."""
     if symmetric and p == q:
-        np.fill_diagonal(c, 1.0)
-        np.fill_diagonal(w, 0.0)
+        place = np.arange(c.shape[1])
+        c[:, place, place] = 1.0
+        w[:, place, place] = 0.0
 
 
 def mirrored(out: Float[Array, "n n"]) -> None:

@@ -81,13 +81,17 @@ def add(pair: Pair, demand: Demand, out: Float[Array, "n m"]) -> Tally:
     kind = _Magnitude if demand.component == "magnitude" else _Direction
     worker = kind(pair, basis, demand.tolerance)
     share, size = _share(x, x if y is None else y)
+    count = len(demand.scales.t)
     for t, weight in zip(demand.scales.t, demand.scales.weights, strict=True):
         metric = Metric(basis.s + demand.eps * pair.shift / t, share)
-        nodes, hint = chosen(worker.exponent, metric, worker.judge, demand.tolerance, hint)
+        # Scales that hardly count need no accuracy: all together they err by half the tolerance.
+        level = min(1e-2, demand.tolerance * max(1.0, 0.5 / (count * float(weight))))
+        worker.enough = level
+        nodes, hint = chosen(worker.exponent, metric, worker.judge, level, hint)
         total = pair.weight * float(weight)
         nodes.factor, nodes.quadrature = nodes.factor * total, nodes.quadrature * total
         error = _ROOM * size * worker.error(nodes, pair.error + demand.scales.error)
-        wrong, added = worker.add(nodes, (x, y), size, demand.tolerance, out)
+        wrong, added = worker.add(nodes, (x, y), size, level, out)
         tally.error += error + wrong
         tally.size += added
         tally.nodes += len(nodes.b)

@@ -70,22 +70,27 @@ def half_squared_distance(
 
 
 def cosines(
-    rows: Float[np.ndarray, "k d"],
-    columns: Float[np.ndarray, "l d"],
-    c: Float[np.ndarray, "k l"],
+    rows: Float[np.ndarray, "*s k d"],
+    columns: Float[np.ndarray, "*s l d"],
+    c: Float[np.ndarray, "*s k l"],
     recompute: Recompute,
-) -> Float[np.ndarray, "k l"]:
-    """Returns w = 1 - |c| for a tile and corrects c, in place, for nearly parallel pairs."""
+) -> Float[np.ndarray, "*s k l"]:
+    """Returns w = 1 - |c| for a tile and corrects c, in place, for nearly parallel pairs.
+
+    With leading axes for as many tiles, each of its own rows and columns.
+    """
     w = np.abs(c)
     np.subtract(1.0, w, out=w)
     if w.min() < max(recompute.near, recompute.far):
-        p, q = np.nonzero((c > 1.0 - recompute.near) | (c < recompute.far - 1.0))
-        step = max(1, _CHUNK // rows.shape[1])
-        for start in range(0, p.size, step):
-            i, j = p[start : start + step], q[start : start + step]
-            sign = np.sign(c[i, j])
-            w[i, j] = np.minimum(half_squared_distance(rows[i], columns[j], sign), 1.0)
-            c[i, j] = sign * (1.0 - w[i, j])
+        found = np.nonzero((c > 1.0 - recompute.near) | (c < recompute.far - 1.0))
+        step = max(1, _CHUNK // rows.shape[-1])
+        for start in range(0, found[0].size, step):
+            *which, p, q = (index[start : start + step] for index in found)
+            at = (*which, p, q)
+            sign = np.sign(c[at])
+            distance = half_squared_distance(rows[(*which, p)], columns[(*which, q)], sign)
+            w[at] = np.minimum(distance, 1.0)
+            c[at] = sign * (1.0 - w[at])
     return w
 
 
