@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 PRESETS = {
     "quick": {"model": "compact_cnn", "rounds": 5, "seeds": 3, "weights": "size"},
