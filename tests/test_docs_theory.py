@@ -23,9 +23,9 @@ ROWS = [
     if re.match(r"\| (\(|Assumption|Lemma|Theorem|Corollary)", line)
 ]
 STATEMENTS = [
-    *(f"({number})" for number in range(1, 12)),
-    *("Assumption III.1", "Lemma III.3", "Theorem III.4"),
-    *(f"Corollary III.{number}" for number in (5, 6)),
+    *(f"({number})" for number in range(1, 20)),
+    *("Assumption III.1", "Lemma III.3", "Theorem III.4", "Theorem III.7"),
+    *(f"Corollary III.{number}" for number in (5, 6, 8, 9)),
 ]
 SNIPPETS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, flags=re.DOTALL)
 
