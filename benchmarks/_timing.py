@@ -18,7 +18,7 @@ class Row:
         unit: of both.
         target: of their ratio.
         note: what else is to be known.
-        profile: where the time goes, if the target is missed.
+        profile: where the time goes, shown if the target is missed.
     """
 
     what: str
