@@ -62,6 +62,12 @@ def test_weights_of_losses_count_as_fewer_losses():
     assert equal.effective_n == pytest.approx(2.0)
 
 
+def test_weights_of_float32_are_normalised():
+    weights = np.full(3, 1 / 3, dtype=np.float32)  # their sum is 1 + 3e-8
+    ends = empirical_risk([0.3] * 3, weights).empirical
+    assert ends.lower <= 0.3 <= ends.upper and ends.upper - ends.lower < 1e-14
+
+
 def test_hoeffding_covers_at_its_rate():
     rng = np.random.default_rng(0)
     draws = rng.random((2000, 40)) < 0.3
@@ -176,6 +182,8 @@ def test_an_unknown_ideal_error_makes_a_diagnostic_that_bounds_the_sum_from_belo
     assert "labels of the unseen client" in unknown.reasons[0]
     few = theorem_iii7(0.1, 0.4, None, vc_dimension=50, n=100, delta=0.05)
     assert few.vacuous is True  # the known terms alone exceed 1
+    barely = theorem_iii7(0.9, 0.4, None, **SAMPLING)
+    assert 1 < barely.total.lower < 1.2 and barely.vacuous is True
 
 
 def test_a_divergence_known_from_below_makes_a_diagnostic():

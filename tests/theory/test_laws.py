@@ -72,6 +72,41 @@ def _correlation(k, other, client):
     return form(v, w) / mpmath.sqrt(form(v, v) * form(w, w))
 
 
+def _nearly_null(seed):
+    """Directions that a covariance of condition 1e10 nearly annihilates: all cancels."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    s = basis * np.logspace(0, -10, 8) @ basis.T
+    directions = basis[:, -2:].T + 1e-6 * rng.normal(size=(2, 8))
+    return directions, (s + s.T) / 2
+
+
+def test_the_certificate_counts_cancellation():
+    for seed in range(20):
+        directions, s = _nearly_null(seed)
+        found = feature_laws(directions, [s, np.eye(8)])
+        v, m = mpmath.matrix(directions.tolist()), mpmath.matrix(s.tolist())
+        with mpmath.workdps(40):
+            form, plain = v * m * v.T, v * v.T
+            ends = [a[0, 1] / mpmath.sqrt(a[0, 0] * a[1, 1]) for a in (form, plain)]
+            assert found.difference.lower <= abs(ends[0] - ends[1]) <= found.difference.upper
+
+
+def test_a_variance_that_drowns_in_rounding_certifies_nothing():
+    s = np.full((3, 3), 1 / 3) + 2.0**-53 * np.diag([0.0, 0.0, 1.0])
+    directions = [[1.0, -1.0, 2.0**-26], [1.0, 0.0, 0.0]]
+    found = feature_laws(directions, [s, np.diag([1.0, 2.0, 3.0])])
+    assert found.common is None and found.difference.lower == 0
+
+
+def test_covariances_that_are_multiples_but_for_rounding_stay_undecided():
+    tripled = 3 * COVARIANCES[0] / 7
+    laws = feature_laws(DIRECTIONS, [COVARIANCES[0], tripled])
+    assert laws.common is None and laws.difference.upper < 1e-12
+    nudged = COVARIANCES[0] * (1 + 1e-6 * np.eye(DIMENSION))
+    assert feature_laws(DIRECTIONS, [COVARIANCES[0], nudged]).common is False
+
+
 def test_more_units_than_inputs_whiten_to_one_projector():
     directions = RNG.normal(size=(9, DIMENSION))
     laws = feature_laws(directions, COVARIANCES, "whitened")
@@ -200,6 +235,15 @@ def test_the_enclosure_holds_the_exact_value():
             assert found.width < 1e-10 * float(exact) + 1e-300
 
 
+def test_the_enclosure_counts_cancellation():
+    for seed in range(20):
+        directions, s = _nearly_null(seed)
+        found = gaussian_risk(TwoLayer(directions, [1.0, 1.0]), np.zeros(8), s)
+        with mpmath.workdps(50):
+            exact = _exact_risk(directions, np.ones(2), s)
+            assert found.lower <= exact <= found.upper
+
+
 def _exact_risk(inner, outer, c):
     w, c = mpmath.matrix(inner.tolist()), mpmath.matrix(c.tolist())
     a = w * c * w.T
@@ -211,6 +255,21 @@ def _exact_risk(inner, outer, c):
             value = mpmath.sin(theta) + (mpmath.pi - theta) * mpmath.cos(theta)
             total += mpmath.mpf(outer[k]) * mpmath.mpf(outer[j]) * size * value
     return total / (2 * mpmath.pi * len(outer))
+
+
+def test_a_variance_of_one_under_products_of_size_2_to_the_78_is_not_lost():
+    rng = np.random.default_rng(1)
+    lost = 0
+    for _ in range(20):
+        p, q = (2 * int(v) + 1 for v in rng.integers(2**24, 2**25, 2))
+        if math.gcd(p, q) > 1:
+            continue
+        x = pow(p, -1, q)
+        y = (1 - p * x) // q  # px + qy = 1, so that w·z has variance 1 exactly
+        w, c = np.array([x, y], dtype=float), np.array([[p * p, p * q], [p * q, q * q]], float)
+        assert gaussian_risk(TwoLayer([w], [1.0]), np.zeros(2), c).contains(0.5)
+        lost += float(w @ c @ w) <= 0
+    assert lost  # else nothing was tested
 
 
 def test_a_neuron_whose_variance_drowns_in_rounding_is_still_bounded():
