@@ -90,8 +90,9 @@ def bn_gram_matrix(  # noqa: PLR0913
         tolerance: relative error that quadrature may leave; the nodes follow from it.
 
     Returns:
-        The matrix and a rigorous bound of its error. The bound is that of the tolerance relative
-        to the trace, plus rounding, which grows with the condition of the S_i.
+        The matrix and a rigorous bound of its error. Quadrature leaves about the tolerance times
+        ½ Σ‖x_p‖² E (1/q), of G itself times its trace; rounding adds to it, and grows with the
+        condition of the S_i.
 
     Raises:
         TypeError: points, covariances or numbers that are no real numbers.
@@ -223,7 +224,10 @@ def _block(
         tally = add(Pair(first.points, None, own, (own, own), 0.0, **errors), demand, out)
         mirrored(out)
         return out, tally
-    low, high = _ratios(first.covariance, second.covariance)
+    # Of all S + (eps/t)I those with the largest t differ most; the others lie nearer to 1.
+    least = given.eps / float(scales.t.max())
+    shift = least * np.eye(dimension)
+    low, high = _ratios(first.covariance + shift, second.covariance + shift)
     if given.eps > 0:
         low, high = min(low, 1.0), max(high, 1.0)
     rule = pair_rule(low, high, 1 if orders == 1 else 4, level / 8)
