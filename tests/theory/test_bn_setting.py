@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from theory import bn_kernel
+from theory import _bn_assembly
 from theory.bn_kernel import bn_client_gram_matrix, bn_gram_matrix, bn_ntk
 from theory.covariances import client_covariances
 
@@ -166,8 +166,8 @@ def test_the_sum_of_kernels_counts_both_errors():
 @pytest.mark.parametrize("component", ["magnitude", "direction"])
 def test_threads_change_no_bit(component, monkeypatch):
     single = bn_gram_matrix(X, CLIENT, S, component=component)
-    monkeypatch.setattr(bn_kernel, "_WORTH_THREADS", 1)
-    monkeypatch.setattr(bn_kernel, "threadpool_info", lambda: [{"num_threads": 3}])
+    monkeypatch.setattr(_bn_assembly, "_WORTH_THREADS", 1)
+    monkeypatch.setattr(_bn_assembly, "threadpool_info", lambda: [{"num_threads": 3}])
     several = bn_gram_matrix(X, CLIENT, S, component=component)
     assert (single.matrix == several.matrix).all() and single.error == several.error
 
