@@ -36,15 +36,16 @@ class RunningNorm:
         values = values.to(torch.promote_types(values.dtype, torch.float32))
         rest = [axis for axis in range(values.ndim) if axis != 1]
         variance, mean = (part.double() for part in torch.var_mean(values, rest, correction=0))
-        old_mean, old_variance = self.statistics()
         if self._started:
+            # In float64, so that each step rounds the layer's own numbers once.
+            old_mean, old_variance = (part.double() for part in self.statistics())
             tau, spread = self._tau, (mean - old_mean).square()
             variance = tau * old_variance + (1 - tau) * variance
             if self._total:
                 variance += tau * (1 - tau) * spread
             mean = tau * old_mean + (1 - tau) * mean
-        old_mean.copy_(mean)
-        old_variance.copy_(variance)
+        for kept, moved in zip(self.statistics(), (mean, variance), strict=True):
+            kept.copy_(moved)
         self._started = self.reached = True
 
     def statistics(self) -> tuple[Float[Tensor, " channels"], Float[Tensor, " channels"]]:

@@ -92,7 +92,26 @@ def test_the_callers_mode_changes_nothing(mode) -> None:
         assert torch.is_grad_enabled() is (mode is torch.enable_grad)
     assert torch.equal(adapted.predictions, expected.predictions)
     assert not adapted.predictions.requires_grad
+    assert not adapted.predictions.is_inference()
     adapted.model(BATCHES[0]).sum().backward()  # fine-tuning stays possible
+
+
+def test_what_a_model_keeps_of_a_batch_can_be_trained_with() -> None:
+    def keep(net: nn.Module, x: Tensor) -> Tensor:
+        net.kept = net.norm(x)
+        return net.kept
+
+    with torch.inference_mode():
+        model = adapt(Uses(keep), BATCHES).model
+    assert not model.kept.is_inference()
+
+
+def test_statistics_are_those_of_what_the_layer_gets_after_the_users_hooks() -> None:
+    layer = nn.BatchNorm2d(3).double()
+    layer.register_forward_pre_hook(lambda _layer, inputs: (inputs[0] + 5,))
+    plain = nn.BatchNorm2d(3).double()
+    moved = adapt(layer, BATCHES).model.running_mean - adapt(plain, BATCHES).model.running_mean
+    torch.testing.assert_close(moved, torch.full_like(moved, 5.0), rtol=1e-14, atol=0)
 
 
 def test_the_stream_is_drawn_in_the_callers_mode() -> None:
@@ -132,6 +151,8 @@ def test_a_layer_that_no_batch_comes_to_is_named_and_kept() -> None:
     assert adapted.unreached == ("spare",)
     assert torch.equal(adapted.model.spare.running_mean, model.spare.running_mean)
     assert not torch.equal(adapted.model.norm.running_mean, model.norm.running_mean)
+    model.spare.running_var.fill_(torch.nan)  # of no effect on any answer
+    assert torch.equal(adapt(model, BATCHES).predictions, adapted.predictions)
 
 
 @pytest.mark.parametrize(
@@ -271,3 +292,15 @@ def test_autocast_leaves_the_statistics_their_digits() -> None:
     var, mean = torch.var_mean(values.double(), (0, 2, 3), correction=0)
     torch.testing.assert_close(layer.running_mean.double(), mean, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(layer.running_var.double(), var, rtol=1e-5, atol=0)
+
+
+def test_narrow_statistics_are_rounded_once() -> None:
+    # 1/2 of a step in bfloat16's last place would show if τ μ were rounded before the sum.
+    layer = trained(nn.BatchNorm1d(64)).bfloat16()
+    batch = BATCHES[0].reshape(-1, 1).expand(-1, 64).bfloat16()
+    adapted = adapt(layer, [batch], 0.7, first="source").model
+    var, mean = torch.var_mean(batch.double(), 0, correction=0)
+    expected = 0.7 * layer.running_mean.double() + 0.3 * mean
+    assert torch.equal(adapted.running_mean, expected.bfloat16())
+    expected = 0.7 * layer.running_var.double() + 0.3 * var
+    assert torch.equal(adapted.running_var, expected.bfloat16())
