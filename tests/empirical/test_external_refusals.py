@@ -294,13 +294,13 @@ def test_autocast_leaves_the_statistics_their_digits() -> None:
     torch.testing.assert_close(layer.running_var.double(), var, rtol=1e-5, atol=0)
 
 
-def test_narrow_statistics_are_rounded_once() -> None:
-    # 1/2 of a step in bfloat16's last place would show if τ μ were rounded before the sum.
-    layer = trained(nn.BatchNorm1d(64)).bfloat16()
-    batch = BATCHES[0].reshape(-1, 1).expand(-1, 64).bfloat16()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_each_step_of_the_statistics_is_rounded_once(dtype: torch.dtype) -> None:
+    # Of 64 channels some would differ in the last bit if a product were rounded before the sum.
+    layer = trained(nn.BatchNorm1d(64)).to(dtype)
+    batch = stream(8, shape=(64,))[0].to(dtype)
     adapted = adapt(layer, [batch], 0.7, first="source").model
-    var, mean = torch.var_mean(batch.double(), 0, correction=0)
-    expected = 0.7 * layer.running_mean.double() + 0.3 * mean
-    assert torch.equal(adapted.running_mean, expected.bfloat16())
-    expected = 0.7 * layer.running_var.double() + 0.3 * var
-    assert torch.equal(adapted.running_var, expected.bfloat16())
+    moments = [part.double() for part in torch.var_mean(batch.float(), 0, correction=0)]
+    for leaf, moment in zip(("running_var", "running_mean"), moments, strict=True):
+        expected = 0.7 * getattr(layer, leaf).double() + (1 - 0.7) * moment
+        assert torch.equal(getattr(adapted, leaf), expected.to(dtype))
