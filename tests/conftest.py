@@ -73,6 +73,19 @@ def tiny_plan(preset: str, data: str) -> list:
             config = {"study": "dynamics", "data": "gaussian", "draw": 0, "alpha": alpha}
             config |= {"width": width, "steps": 20, **small}
             plan.append(Study(f"f and f*, α = {alpha:g}, m = {width}", config, 1.0))
+    for width in (64, 256):
+        config = {"study": "drift", "data": "gaussian", "alpha": 10.0, "width": width}
+        config |= {"draws": 2, "starts": 4, "steps": 5, **small}
+        plan.append(Study(f"drift, m = {width}", config, 1.0))
+    config = {"study": "local_steps", "data": "gaussian", "alpha": 10.0, "draw": 0, "width": 64}
+    config |= {"local_steps": [1, 2], "fractions": [1.0], "rounds": 4, **small}
+    plan.append(Study("local steps", config, 1.0))
+    config = {"study": "counterexamples", "data": "gaussian", "samples": 4, "draws": 2, **COMMON}
+    plan.append(Study("counterexamples", config, 1.0))
+    config = {"study": "readings", "data": "gaussian", "covariances": "isotropic", "alphas": [2.0]}
+    plan.append(Study("readings", {**config, **small, "samples": 6, "draws": 2}, 1.0))
+    config = {"study": "exact", "data": "gaussian", "kept": [5], "ridges": [0.1], **small}
+    plan.append(Study("the exact kernel", {**config, "samples": 4}, 1.0))
     return plan
 
 

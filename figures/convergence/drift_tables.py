@@ -104,7 +104,7 @@ def _movements(drifted: pl.DataFrame) -> pl.DataFrame:
     lost = of(drifted, metric="diverged_at").select(
         "data", "alpha", "width", "draw", pl.col("variant").alias("net")
     )
-    rows = _parts(of(drifted, metric="drift_from_start").filter(pl.col("round") > 0))
+    rows = _parts(of(drifted, metric="drift_by_training").filter(pl.col("round") > 0))
     rows = rows.join(lost, on=lost.columns, how="anti", maintain_order="left")
     return _values(rows, "movement", pl.col("value").max())
 

@@ -185,7 +185,7 @@ def _drift_step(s, net, draw, step, width):
         far = 3 * (1 + draw) * width ** s["start"] * 2**j
         moved = 10 * (1 + draw) * (1 + k) * width ** s["moved"] * (step / 40)
         rows.append({"metric": "drift_from_limit", "value": far + moved, **where})
-        rows.append({"metric": "drift_from_start", "value": moved, **where})
+        rows.append({"metric": "drift_by_training", "value": moved, **where})
     return rows
 
 

@@ -97,5 +97,5 @@ def _drift_rows(found: KernelDrift, net: str, draw: int) -> Iterator[dict[str, A
             norm = found.limit_norms[j]
             if norm > least:
                 yield row("drift_from_limit", found.from_limit[k, j] / norm, **where)
-                yield row("drift_from_start", found.from_start[k, j] / norm, **where)
+                yield row("drift_by_training", found.from_start[k, j] / norm, **where)
         yield row("smallest_eigenvalue_during", found.smallest_eigenvalue[k], variant=net, **at)
