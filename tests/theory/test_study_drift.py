@@ -99,8 +99,8 @@ def test_drift_rows_are_relative_distances_at_one_step_size(drifted, net, draw):
     for k, step in enumerate(expected.steps.tolist()):
         for j, part in enumerate(("V", "G", "Lambda")):
             where = {"variant": f"{net}|{part}", "draw": draw, "round": step}
-            for metric in ("from_limit", "from_start"):
-                value = getattr(expected, metric)[k, j] / expected.limit_norms[j]
+            for metric, field in (("from_limit",) * 2, ("by_training", "from_start")):
+                value = getattr(expected, field)[k, j] / expected.limit_norms[j]
                 row = single(drifted, f"drift_{metric}", **where)
                 assert row["value"] == pytest.approx(value, rel=1e-7, abs=1e-14)
         row = single(drifted, "smallest_eigenvalue_during", variant=net, draw=draw, round=step)
