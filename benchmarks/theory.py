@@ -10,6 +10,7 @@ moves both. Where a target is missed, a profile under the table says what takes 
 
 import argparse
 import dataclasses
+import os
 import platform
 import sys
 import time
@@ -198,15 +199,21 @@ def _judged(row: Row, work: Work) -> Row:
     return dataclasses.replace(row, profile=tuple(profile(work))) if row.missed else row
 
 
-def report(rows: list[Row]) -> str:
-    """The measurements as Markdown."""
+def load() -> float:
+    """How many processes want a core, a mean over the last minute; 0 where that is unknown."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def report(rows: list[Row], before: float) -> str:
+    """The measurements as Markdown; `before` is the load when they began."""
     lines = [
         "# Theory: speed, tightness, memory",
         "",
         f"`python -m benchmarks.theory`, float64, {threads()} BLAS threads, Python "
         f"{platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
         f"{platform.machine()}. Peers run in turn with ours, the best of several counts; limits "
-        "are met by one run.",
+        f"are met by one run. Load {before:.1f} before and {load():.1f} after, on {os.cpu_count()} "
+        "cores: the limits in seconds are meant for a machine that does nothing else.",
         "",
         "| what | against | ours | peer or limit | ratio | target | |",
         "|---|---|---|---|---|---|---|",
@@ -227,12 +234,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     arguments = parser.parse_args()
     rows: list[Row] = []
+    before = load()
     for name in arguments.only or PARTS:
         print(f"{name} …", file=sys.stderr, flush=True)
         for row in PARTS[name](QUICK if arguments.quick else Sizes()):
             print(f"  {row}", file=sys.stderr, flush=True)
             rows.append(row)
-    text = report(rows)
+    text = report(rows, before)
     if not (arguments.only or arguments.quick):
         RESULT.parent.mkdir(parents=True, exist_ok=True)
         RESULT.write_text(text, encoding="utf-8")
