@@ -39,9 +39,7 @@ def block(
         mirrored(out)
         return out, tally
     # Of all S + (eps/t)I those with the largest t differ most; the others lie nearer to 1.
-    least = given.eps / float(scales.t.max())
-    shift = least * np.eye(dimension)
-    low, high = _ratios(first.covariance + shift, second.covariance + shift)
+    low, high = _ratios(first, second, given.eps / float(scales.t.max()))
     if given.eps > 0:
         low, high = min(low, 1.0), max(high, 1.0)
     rule = pair_rule(low, high, 1 if orders == 1 else 4, level / 8)
@@ -90,19 +88,20 @@ def _summed(
     return out, total
 
 
-def _ratios(first: Float[Array, "d d"], second: Float[Array, "d d"]) -> tuple[float, float]:
-    """Bounds of vᵀS_i v/vᵀS_j v: the pencil's eigenvalues, with room for their rounding."""
-    own = [np.linalg.eigvalsh(matrix) for matrix in (first, second)]
-    d = len(first)
-    crude = [
-        max(float(s[0]), 4 * d * UNIT_ROUNDOFF * float(s[-1])) / (float(t[-1]) * (1 + 1e-9))
-        for s, t in (own, own[::-1])
-    ]
+def _ratios(first: Group, second: Group, shift: float) -> tuple[float, float]:
+    """Bounds of vᵀS_i v/vᵀS_j v, S + shift·I: the pencil's eigenvalues, with room for rounding."""
+    own = [group.spectrum + shift for group in (first, second)]
+    d = len(first.covariance)
     # S_i - μS_j, scaled to S_j = I, is known up to the condition times the unit roundoff.
     doubt = 64 * d * UNIT_ROUNDOFF * max(float(s[-1]) / max(float(s[0]), 1e-300) for s in own)
     if doubt < 0.01:
-        values = linalg.eigh(first, second, eigvals_only=True)
-        reverse = linalg.eigh(second, first, eigvals_only=True)
+        some, other = (group.covariance + shift * np.eye(d) for group in (first, second))
+        values = linalg.eigh(some, other, eigvals_only=True)
+        reverse = linalg.eigh(other, some, eigvals_only=True)
         room = 1 + 1e-6 + 4 * doubt
         return float(1 / (reverse[-1] * room)), float(values[-1] * room)
-    return crude[0], 1 / crude[1]
+    # LAPACK's eigenvalues are known to a few d u of the largest, and no covariance has vᵀSv < 0.
+    doubts = [4 * d * UNIT_ROUNDOFF * float(s[-1]) for s in own]
+    least = [max(float(s[0]) - e, shift, 1e-300) for s, e in zip(own, doubts, strict=True)]
+    most = [float(s[-1]) + e for s, e in zip(own, doubts, strict=True)]
+    return least[0] / most[1], most[0] / least[1]

@@ -14,7 +14,7 @@ from theory._pairs import UNIT_ROUNDOFF, gamma
 from theory._scales import ScaleRule
 
 Array = np.ndarray
-_ROOM = 1.1  # the moments that multiply errors are known to a part in hundreds
+_ROOM = 1 + 1e-6  # the rounding of bounds
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,9 @@ def add(pair: Pair, demand: Demand, out: Float[Array, "n m"]) -> Tally:
     kind = _Magnitude if demand.component == "magnitude" else _Direction
     worker = kind(pair, basis, demand.tolerance)
     share, size = _share(x, x if y is None else y)
+    # Errors relative to the exact sums over metrics and scales, by those of the sums themselves.
+    relative = (1 + pair.error) * (1 + demand.scales.error) - 1 + 2.0**-50
+    relative = relative / (1 - relative) if relative < 0.5 else math.inf
     count = len(demand.scales.t)
     for t, weight in zip(demand.scales.t, demand.scales.weights, strict=True):
         metric = Metric(basis.s + demand.eps * pair.shift / t, share)
@@ -89,8 +92,8 @@ def add(pair: Pair, demand: Demand, out: Float[Array, "n m"]) -> Tally:
         worker.enough = level
         nodes, hint = chosen(worker.exponent, metric, worker.judge, level, hint)
         total = pair.weight * float(weight)
-        nodes.factor, nodes.quadrature = nodes.factor * total, nodes.quadrature * total
-        error = _ROOM * size * worker.error(nodes, pair.error + demand.scales.error)
+        nodes.weighted(total)
+        error = _ROOM * size * worker.error(nodes, relative)
         wrong, added = worker.add(nodes, (x, y), size, level, out)
         tally.error += error + wrong
         tally.size += added
@@ -136,13 +139,18 @@ class _Magnitude:
 
     def error(self, nodes: Nodes, relative: float) -> float:
         """Quadrature, the eigenbasis' defect in 1/Q, its tilt in the points, and rounding."""
-        mean, second, largest = nodes.moment(1, 2), nodes.moment(2, 2), nodes.largest(1)
+        mean, second, largest = nodes.most(1, 2), nodes.most(2, 2), nodes.largest(1)
+        quadrature = nodes.quadrature * mean / nodes.moment(1, 2)
         points = 2 * self.tilt * math.sqrt(mean * largest) + self.tilt**2 * largest
-        terms = nodes.factor * nodes.shared / (nodes.rule.scale * nodes.metric.dimension)
+        terms = (
+            nodes.factor
+            * nodes.shared(nodes.metric.share)
+            / (nodes.rule.scale * nodes.metric.dimension)
+        )
         rounding = 2 * (1.5 * gamma(nodes.metric.dimension + 4) + 24 * UNIT_ROUNDOFF) * mean
         rounding += UNIT_ROUNDOFF * float((terms * nodes.roundings).sum())
         rounding += gamma(len(terms)) * mean
-        return nodes.quadrature + relative * mean + self.defect * second + points + rounding
+        return quadrature + relative * mean + self.defect * second + points + rounding
 
     def add(
         self,
@@ -153,7 +161,7 @@ class _Magnitude:
         out: Float[Array, "n m"],
     ) -> tuple[float, float]:
         """Adds to `out`; returns a bound of what was left out, and of what was added."""
-        terms = nodes.factor * nodes.shared
+        terms = nodes.factor * nodes.shared(nodes.metric.share)
         order = np.argsort(terms)
         small = np.cumsum(terms[order]) <= 0.01 * tolerance * terms.sum()
         _bn_blocks.magnitude(nodes, np.sort(order[~small]), *points, out)
@@ -209,15 +217,17 @@ class _Direction:
 
     def error(self, nodes: Nodes, relative: float) -> float:
         """Quadrature, and what the eigenbasis does to Q, to the numerators and to the points."""
-        a1, a2 = nodes.moment(1, 0), nodes.moment(2, 0)
-        b2, b3, largest = nodes.moment(2, 2), nodes.moment(3, 2), nodes.largest(2)
+        a1, a2 = nodes.most(1, 0), nodes.most(2, 0)
+        b2, b3, largest = nodes.most(2, 2), nodes.most(3, 2), nodes.largest(2)
+        quadrature = nodes.quadrature
+        quadrature *= max(a1 / nodes.moment(1, 0), b2 / nodes.moment(2, 2))
         size = a1 + self.k23 * math.sqrt(a1 * b2) + self.k4 * b2
         in_metric = a2 + 2 * self.k23 * math.sqrt(b3 * a2) + 3 * self.k4 * b3
         in_numerators = self.n23 * math.sqrt(b2 * a2) + self.n4 * math.sqrt(b2 * b3)
         in_points = 2 * a1 + self.k23 * math.sqrt(a1) * (math.sqrt(largest) + math.sqrt(b2))
         in_points += 2 * self.k4 * math.sqrt(b2 * largest)
         return (
-            nodes.quadrature
+            quadrature
             + relative * size
             + self.defect * in_metric
             + self.turned * in_numerators

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class Group:
     rows: Int[Array, " k"]
     points: Float[Array, "k d"]
     covariance: Float[Array, "d d"]
+
+    @cached_property
+    def spectrum(self) -> Float[Array, " d"]:
+        """Eigenvalues of the covariance, ascending."""
+        return np.linalg.eigvalsh(self.covariance)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ All expectations of squares are traces: E vᵀCv = tr CB, E vᵀCv vᵀDv = tr C
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from theory import _radial
 from theory._analytic import Pieces
 from theory._radial import Rule
 
+Share = Float[np.ndarray, " d"] | None
 _TRIAL = 16  # nodes with which the choice of λ is made
 
 
@@ -57,47 +57,74 @@ class Nodes:
         half = np.array([0.5 * math.fsum(row) for row in logs])
         with np.errstate(under="ignore"):
             self.factor = np.exp(rule.log_weight + half)
+        self.weight = 1.0
+        self._pieces: dict[int, Pieces] = {}
         self.quadrature = math.inf  # bound of the rule's error, set by `chosen`
         # Relative error of a factor, in units of u: a log each, its argument, the exponential.
         size = 0.5 * np.abs(logs).sum(axis=1) + np.abs(rule.log_weight) + np.abs(half)
         self.roundings = 2 * metric.dimension + 2 * size + 8
 
+    def weighted(self, weight: float) -> None:
+        """Counts the rule that often in a sum of rules."""
+        self.factor, self.quadrature = self.factor * weight, self.quadrature * weight
+        self.weight *= weight
+
     def error(self, k: int) -> Pieces:
         """Bounds |e_k| on pieces of log ρ between the extreme eigenvalues."""
+        if k not in self._pieces:
+            self._pieces[k] = self._error(k)
+        return self._pieces[k]
+
+    def _error(self, k: int) -> Pieces:
         scale = self.rule.scale
         low, high = float(self.metric.s.min()) / scale, float(self.metric.s.max()) / scale
         pieces, shift = self.rule.error(k, low, high), math.log(scale)
         return Pieces(pieces.left + shift, pieces.right + shift, pieces.bound)
 
-    @cached_property
-    def shared(self) -> Float[np.ndarray, " l"]:
-        """The traces of XᵀX B_l for points with ‖X‖_F = 1."""
-        return self.b @ self.metric.share
+    def shared(self, share: Float[np.ndarray, " d"]) -> Float[np.ndarray, " l"]:
+        """The traces of XᵀX B_l for points with ‖X‖_F = 1 and that distribution."""
+        return self.b @ share
 
-    def moment(self, k: int, degree: int) -> float:
+    def moment(self, k: int, degree: int, share: Share = None) -> float:
         """E w(ω)/ρ^k for ρ = ωᵀSω, w = 1 or ‖Xω‖², times ‖ω‖² up to the degree that a rule needs.
 
-        The rule with exponent a serves 1/ρ^k with polynomials of degree 2(a + k) - d.
+        The rule with exponent a serves 1/ρ^k with polynomials of degree 2(a + k) - d. As the rule
+        has it: `most` bounds the exact one.
         """
         rule, d = self.rule, self.metric.dimension
         order = round(2 * (rule.a + k)) - d
-        trace = self.b.sum(axis=1)
+        share = self.metric.share if share is None else share
+        trace, shared = self.b.sum(axis=1), self.shared(share)
         values = {
             (0, 0): lambda: np.ones_like(trace),
             (0, 2): lambda: trace / d,
-            (2, 2): lambda: self.shared / d,
-            (2, 4): lambda: (
-                (self.shared * trace + 2 * (self.b**2 @ self.metric.share)) / (d * (d + 2))
-            ),
+            (2, 2): lambda: shared / d,
+            (2, 4): lambda: (shared * trace + 2 * (self.b**2 @ share)) / (d * (d + 2)),
         }[degree, order]()
         terms = self.factor * rule.v ** (k - 1) * values
         return rule.factor(k) * float(terms.sum()) / rule.scale**k
 
+    def most(self, k: int, degree: int, share: Share = None) -> float:
+        """An upper bound of the exact moment, infinite where the rule knows too little of it.
+
+        The rule's m' and the exact m differ by at most δm + tails; with e = δm' + tails < m'/2,
+        m <= (m' + tails)/(1 - δ) <= (m' + e)/(1 - e/m').
+        """
+        metric = self.metric if share is None else Metric(self.metric.s, share)
+        mean = self.moment(k, degree, share) / self.weight
+        wrong = tailed(self.error(k), k, metric, degree, mean, 1e-3)
+        if not wrong < mean / 2:
+            return math.inf
+        return self.weight * (mean + wrong) / (1 - wrong / mean)
+
     def largest(self, k: int) -> float:
-        """The largest E ω_c²/ρ^k over the axes c, where the rule serves degree 2."""
-        rule, d = self.rule, self.metric.dimension
-        terms = (self.factor * rule.v ** (k - 1)) @ self.b / d
-        return rule.factor(k) * float(terms.max()) / rule.scale**k
+        """An upper bound of E ω_c²/ρ^k over the axes c, where the rule serves degree 2.
+
+        The largest is that of the least eigenvalue, as it is for every B.
+        """
+        share = np.zeros(self.metric.dimension)
+        share[int(self.metric.s.argmin())] = 1.0
+        return self.most(k, 2, share)
 
 
 def tailed(

@@ -19,6 +19,7 @@ error, pointwise; step 3 also by what lies outside a core of ωᵀSω, bounded a
 fraction of the sum of its terms' sizes. What rounding does is added.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,12 @@ def bn_gram_matrix(  # noqa: PLR0913
     method = f"quadrature: {tally.bases} metrics, {tally.nodes} nodes"
     # A matrix of the norms of blocks has at least the norm of the blocks together.
     bound = float(errors.sum(axis=1).max()) * (1 + 1e-9)
+    if not math.isfinite(bound):
+        raise ValueError(
+            "the covariances are so ill-conditioned that no quadrature in float64 is certain of a "
+            "digit: add a ridge (client_covariances(x, client, ridge=1e-3)), give a larger eps, or "
+            "reduce the dimension."
+        )
     return BNGram(given.rescaled(out), given.rescaled_error(bound), method)
 
 

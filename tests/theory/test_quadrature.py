@@ -141,6 +141,37 @@ def test_moments_are_means_over_directions(d):
         assert abs(z) < 5
 
 
+@pytest.mark.parametrize("count", [4, 6, 20])
+@pytest.mark.parametrize("d", [3, 10, 64])
+def test_a_coarse_rule_still_bounds_moments_from_above(d, count):
+    rng = np.random.default_rng(d)
+    s, share = rng.uniform(0.5, 2.0, d), rng.dirichlet(np.ones(d))
+    omega = rng.standard_normal((200_000, d))
+    omega /= np.linalg.norm(omega, axis=1)[:, None]
+    rho, weight = (omega**2) @ s, (omega**2) @ share
+    rule = _radial.rule("gauss", d / 2 - 1, float(s.mean()), count, 0.5)
+    nodes = Nodes(rule, Metric(s, share))
+    axis = omega[:, int(s.argmin())] ** 2
+    for found, sample in (
+        (nodes.most(1, 0), 1 / rho),
+        (nodes.most(2, 2), weight / rho**2),
+        (nodes.most(3, 2), weight / rho**3),
+        (nodes.largest(2), axis / rho**2),
+    ):
+        assert found >= sample.mean() - 5 * sample.std() / math.sqrt(len(rho))
+        if count == 20:
+            assert found <= 1.05 * sample.mean()  # sampling errs by less than a twentieth
+    if d < 64:  # where sampling tells the axes apart
+        every = [((omega[:, c] ** 2) / rho**2).mean() for c in range(d)]
+        assert int(np.argmax(every)) == int(s.argmin())
+
+
+def test_a_rule_that_knows_nothing_of_a_moment_says_so():
+    metric = Metric(np.geomspace(1e-6, 1, 4), np.full(4, 0.25))
+    nodes = Nodes(_radial.rule("gauss", 1.0, 0.3, 2, 1e-6), metric)
+    assert nodes.most(2, 2) == math.inf
+
+
 def test_the_rule_chosen_meets_the_tolerance_with_no_node_to_spare():
     metric = Metric(np.geomspace(0.1, 1, 10), np.full(10, 0.1))
 
