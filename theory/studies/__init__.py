@@ -102,7 +102,8 @@ def convergence_plan(preset: str, data: str, given: Described | None = None) -> 
     if installed() and not quick:
         config = {"study": "witness", "data": "gaussian", "clients": 4, "samples": 50, **common}
         plan.append(Study("cross-check with neural-tangents", config, 8.0))
-    plan += _exact(data, quick, given)
+    if given is None or given.dimension:
+        plan += _exact(data, quick, given)
     for source in ("gaussian", data):
         small, different = {"clients": 4, "samples": 8, **common}, 20
         if given is not None and source == data:
@@ -155,14 +156,15 @@ def _readings(
 def _exact(data: str, quick: bool, given: Described | None) -> list[Study]:
     """List what the exact kernel of BN says, over the dimension kept and the ridge."""
     kept, ridges, clients, samples = [20, 60, 200], [0.0, 1e-3, 1e-2, 1e-1], 4, 25
+    dimension = DIMENSION
     if quick:
         kept, ridges = [20], [0.0, 1e-3, 1e-1]
     if given is not None:
         most = min(given.features, sum(given.counts) - 1)
-        kept = sorted({min(k, most) for k in kept})
+        kept, dimension = sorted({min(k, most) for k in kept}), min(dimension, given.features)
         clients, samples = min(clients, len(given.counts)), min(samples, min(given.counts))
     config = {"study": "exact", "data": data, "kept": kept, "ridges": ridges, "seed": 0}
-    config |= {"clients": clients, "samples": samples, "dimension": DIMENSION}
+    config |= {"clients": clients, "samples": samples, "dimension": dimension}
     seconds = 1.0 if quick else 14.0
     return [Study(f"the exact kernel of BN, {data}", config, seconds)]
 
