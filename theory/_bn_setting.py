@@ -14,6 +14,7 @@ from theory._validate import Groups, as_groups, as_points, non_negative, positiv
 from theory.covariances import as_covariances
 
 Array = np.ndarray
+_MOST_BITS = 900  # |log2| of the largest entry of a kernel
 _RANK = 16 * 2.0**-53  # times d: eigenvalues below that part of the largest are rounding
 
 
@@ -78,13 +79,26 @@ class Setting:
         joined = {key: np.sort(np.concatenate(parts)) for key, parts in seen.items()}
         return [Group(rows, self.points[rows], matrices[key]) for key, rows in joined.items()]
 
-    def rescaled(self, matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-        """The kernel in the units of the points given."""
-        return np.ldexp(matrix if self.factor == 1 else matrix * self.factor, self.exponent)
+    def rescaled(
+        self, matrix: Float[Array, "n n"], error: float
+    ) -> tuple[Float[Array, "n n"], float]:
+        """The kernel and a bound of its error in the units of the points given.
 
-    def rescaled_error(self, error: float) -> float:
-        """A bound in the units of the points given."""
-        return math.ldexp(error * self.factor * (1 + 1e-12), self.exponent)
+        Raises:
+            ValueError: the kernel would leave the range of float64.
+        """
+        largest = float(np.abs(matrix).max()) * self.factor
+        size = math.frexp(largest)[1] + self.exponent
+        if largest > 0 and abs(size) > _MOST_BITS:
+            raise ValueError(
+                f"the kernel has entries of 1e{size * math.log10(2):+.0f}, at the end of the range "
+                "of float64: multiply x (or the covariances) by a power of ten and rescale it."
+            )
+        # Rows far smaller than the largest may have underflowed on the way.
+        error = error * self.factor * (1 + 1e-12) + len(matrix) * 2.0**-1000
+        with np.errstate(under="ignore"):
+            out = np.ldexp(matrix if self.factor == 1 else matrix * self.factor, self.exponent)
+        return out, max(math.ldexp(error, self.exponent), 2.0**-1060 * bool(largest))
 
 
 def setting(  # noqa: PLR0913
@@ -115,10 +129,8 @@ def setting(  # noqa: PLR0913
             scaled.append(math.ldexp(matrix, -power))
         else:
             scaled.append(distinct.setdefault(id(matrix), np.ldexp(matrix, -power)))
-    try:
-        floor = math.ldexp(floor, -power)
-    except OverflowError:
-        raise ValueError("eps is beyond the covariances by 300 decades: rescale.") from None
+    _refuse_semi(groups, scaled)
+    floor = _scaled_eps(floor, power, scale)
     values = _isotropic(scaled)
     reduction = _Reduction()
     if floor == 0 and values is not None:
@@ -148,6 +160,35 @@ def setting(  # noqa: PLR0913
         reduction.tilt,
         reduction.defect,
     )
+
+
+def _scaled_eps(eps: float, power: int, alpha: float) -> float:
+    """Checks eps in units of the covariances; refused where the integrals would overflow."""
+    if eps == 0:
+        return 0.0
+    size = math.frexp(eps)[1] - power
+    if not 1e-50 <= alpha <= 1e50 or size - 2 * math.log2(alpha) > 200:
+        raise ValueError(
+            f"eps = {eps:g} is more than 60 decades above α²vᵀSv at alpha = {alpha:g} (or alpha is "
+            "out of all proportion): BN only divides by √eps there, and the kernel is "
+            "gram_matrix(x, alpha)/eps."
+        )
+    return math.ldexp(eps, -power)
+
+
+def _refuse_semi(groups: Groups, covariances: list) -> None:
+    """Refuses matrices that are not positive semidefinite, whatever eps is."""
+    seen: set[int] = set()
+    for name, matrix in zip(groups.names, covariances, strict=True):
+        if isinstance(matrix, float) or id(matrix) in seen:
+            continue
+        seen.add(id(matrix))
+        s = np.linalg.eigvalsh(matrix)
+        if s[0] < -_RANK * len(s) * s[-1]:
+            raise ValueError(
+                f"the covariance of client {name!r} has the eigenvalue {s[0] / s[-1]:.3g} times "
+                "its largest: it is no covariance. Pass XᵀX/M of centred points."
+            )
 
 
 @dataclass(frozen=True)
@@ -187,13 +228,6 @@ def _in_range(
     distinct = {id(matrix): matrix for matrix in covariances}
     spectra = {key: np.linalg.eigh(matrix) for key, matrix in distinct.items()}
     rank = {key: int((s > _RANK * d * s[-1]).sum()) for key, (s, _) in spectra.items()}
-    for name, matrix in zip(groups.names, covariances, strict=True):
-        s = spectra[id(matrix)][0]
-        if s[0] < -_RANK * d * s[-1]:
-            raise ValueError(
-                f"the covariance of client {name!r} has the eigenvalue {s[0] / s[-1]:.3g} times "
-                "its largest: it is no covariance. Pass XᵀX/M of centred points."
-            )
     if all(r == d for r in rank.values()):
         return points, covariances, _Reduction()
     key, name = id(covariances[0]), groups.names[0]

@@ -59,13 +59,13 @@ class InPlace:
         self.restore()
 
     def restore(self) -> None:
-        """Writes K back into the lower triangle; an interrupt only delays this."""
+        """Writes K back into the lower triangle; interrupts and signal handlers only delay this."""
         interrupt = None
         while True:
             try:
                 _restore(self.matrix, self.diagonal)
                 break
-            except KeyboardInterrupt as later:
+            except BaseException as later:
                 interrupt = later
         if interrupt is not None:
             raise interrupt

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from theory import _loose
 from theory._bn_assembly import block
@@ -119,7 +120,7 @@ def bn_gram_matrix(  # noqa: PLR0913
             "digit: add a ridge (client_covariances(x, client, ridge=1e-3)), give a larger eps, or "
             "reduce the dimension."
         )
-    return BNGram(given.rescaled(out), given.rescaled_error(bound), method)
+    return BNGram(*given.rescaled(out, bound), method)
 
 
 def bn_client_gram_matrix(
@@ -168,6 +169,8 @@ def bn_ntk(  # noqa: PLR0913
     scale = positive(alpha, "alpha")
     if not isinstance(client_specific, bool | np.bool_):
         raise TypeError(f"client_specific must be True or False, not {client_specific!r}.")
+    if not 1e-100 <= scale <= 1e100:
+        raise ValueError(f"V/α² leaves float64 at alpha = {scale:g}: choose one of moderate size.")
     arguments = x, client, covariances, eps, scale
     turning = bn_gram_matrix(*arguments, "direction", tolerance=tolerance)
     if client_specific:
@@ -176,11 +179,15 @@ def bn_ntk(  # noqa: PLR0913
     else:
         growing = bn_gram_matrix(*arguments, tolerance=tolerance)
     matrix = turning.matrix / scale**2 + growing.matrix
-    rounding = 2.0**-51 * (
-        float(np.linalg.norm(turning.matrix)) / scale**2 + float(np.linalg.norm(growing.matrix))
-    )
+    rounding = 2.0**-51 * (_size(turning.matrix) / scale**2 + _size(growing.matrix))
     error = (turning.error / scale**2 + growing.error + rounding) * (1 + 1e-9)
     return BNGram(matrix, error, f"V: {turning.method}")
+
+
+def _size(matrix: Float[Array, "n n"]) -> float:
+    """‖K‖_F without squares that overflow."""
+    largest = float(np.abs(matrix).max())
+    return largest * float(np.linalg.norm(matrix / largest)) if largest > 0 else 0.0
 
 
 def _level(tolerance: Real) -> float:
@@ -202,4 +209,4 @@ def _isotropic(given: Setting) -> BNGram:
         matrix, error = direction_gram_matrix(points), direction_gram_error(points)
     # Dividing x by √λ_i rounds twice; each of the two factors of an entry is wrong by 2u.
     error += 2.0**-50 * float((points * points).sum())
-    return BNGram(given.rescaled(matrix), given.rescaled_error(error), "closed form, S_i = λ_i I")
+    return BNGram(*given.rescaled(matrix, error), "closed form, S_i = λ_i I")

@@ -41,11 +41,14 @@ def client_covariances(
         with np.errstate(over="ignore", invalid="ignore"):
             matrix = own.T @ own / len(rows)
         trace = float(np.trace(matrix))
-        if not (np.isfinite(matrix).all() and trace > 0):
-            raise ValueError(
-                f"the points of client {name!r} have no covariance in float64 (fewer than two "
-                "different points, or too large ones): drop the client or rescale x."
+        if not (np.isfinite(matrix).all() and trace >= 1e-280):  # below, squares lose digits
+            what = "too large" if trace > 1 or np.isnan(trace) else "too small"
+            why = (
+                f"are {what} to square in float64: rescale x"
+                if own.any()
+                else ("are all the same: drop the client, or give it more points")
             )
+            raise ValueError(f"client {name!r} has no covariance: its points {why}.")
         matrix[np.diag_indices_from(matrix)] += amount * trace / len(matrix)
         out[name] = matrix
     return out
@@ -63,6 +66,11 @@ def as_covariances(
         ValueError: a wrong shape, a client without a covariance, not symmetric, a zero matrix, or
             one that is clearly not positive semidefinite.
     """
+    if hasattr(covariances, "index") and hasattr(covariances, "to_dict"):
+        raise TypeError(
+            "covariances is a table with an index, which is read neither by position nor by name: "
+            "pass a mapping from client to covariance (a Series' .to_dict()) or an array."
+        )
     if isinstance(covariances, Mapping):
         missing = [name for name in groups.names if name not in covariances]
         if missing:

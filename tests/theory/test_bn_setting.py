@@ -47,6 +47,60 @@ def test_bad_input_is_refused_with_advice(change, message):
         bn_gram_matrix(**arguments)
 
 
+TABLE = type("Series", (list,), {"index": [0, 1], "to_dict": dict})
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-5, 10.0])
+@pytest.mark.parametrize("depth", [1e-6, 1e-3, 1.0])
+def test_a_matrix_that_is_no_covariance_is_refused_whatever_eps_is(eps, depth):
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    bad = (turn * np.array([1.0, 1.0, 0.5, -depth])) @ turn.T
+    bad = (bad + bad.T) / 2
+    for kernel in (bn_gram_matrix, bn_client_gram_matrix):
+        with pytest.raises(ValueError, match=r"no covariance|negative variance"):
+            kernel(X, CLIENT, {0: bad, 1: S[1]}, eps)
+
+
+def test_a_table_with_an_index_is_not_read_by_position():
+    with pytest.raises(TypeError, match="to_dict"):
+        bn_gram_matrix(X, CLIENT, TABLE([1.0, 4.0]))
+
+
+@pytest.mark.parametrize("covariances", [1.0, S])
+@pytest.mark.parametrize("size", [1e-160, 2.0**-530, 1e160])
+def test_kernels_at_the_end_of_the_range_are_refused_and_not_rounded(covariances, size):
+    with pytest.raises(ValueError, match=r"range of float64|rescale"):
+        bn_gram_matrix(X * size, CLIENT, covariances)
+
+
+@pytest.mark.parametrize(
+    ("eps", "alpha"), [(1e300, 1.0), (1e-5, 1e-200), (1e-5, 1e60), (1.0, 1e-40), (1e308, 1.0)]
+)
+@pytest.mark.parametrize("component", ["magnitude", "direction"])
+def test_eps_out_of_all_proportion_is_refused(component, eps, alpha):
+    with pytest.raises(ValueError, match=r"gram_matrix\(x, alpha\)/eps"):
+        bn_gram_matrix(X, CLIENT, S, eps, alpha, component)
+
+
+@pytest.mark.parametrize("component", ["magnitude", "direction"])
+def test_large_eps_within_proportion_is_fine(component):
+    for eps, alpha in ((1e50, 1.0), (1e-5, 1e-25), (1e-300, 1.0)):
+        found = bn_gram_matrix(X[:2], CLIENT[:2], S, eps, alpha, component, tolerance=1e-3)
+        assert 0 < found.error < 1e-2 * np.abs(found.matrix).max()
+
+
+@pytest.mark.parametrize("alpha", [1e-170, 1e160])
+def test_alpha_that_leaves_float64_is_refused(alpha):
+    with pytest.raises(ValueError, match="alpha"):
+        bn_ntk(X, CLIENT, S, alpha=alpha, client_specific=False)
+
+
+@pytest.mark.parametrize(("size", "what"), [(1e-170, "too small"), (1e170, "too large")])
+def test_covariances_that_lose_their_digits_are_refused(size, what):
+    with pytest.raises(ValueError, match=what):
+        client_covariances(X * size, CLIENT)
+
+
 @pytest.mark.parametrize("covariances", ["identity", [["a"]], {0: "a", 1: "b"}, None])
 def test_what_is_no_covariance_is_refused(covariances):
     with pytest.raises((TypeError, ValueError), match="covariances"):
