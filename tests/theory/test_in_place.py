@@ -220,7 +220,8 @@ def test_an_interruption_at_any_moment_gives_the_matrix_back(error, at, panel):
     assert np.array_equal(bits(k), before)
 
 
-def test_an_interrupt_while_restoring_only_delays_it(monkeypatch):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Stop, TimeoutError])
+def test_an_interrupt_while_restoring_only_delays_it(monkeypatch, error):
     k = gram(60, 8)
     before, original, calls = bits(k), _in_place._restore, []
 
@@ -228,11 +229,11 @@ def test_an_interrupt_while_restoring_only_delays_it(monkeypatch):
         calls.append(1)
         if len(calls) < 3:
             matrix[40:, :40] = 0.0
-            raise KeyboardInterrupt
+            raise error
         original(matrix, diagonal)
 
     monkeypatch.setattr(_in_place, "_restore", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         theory.smallest_eigenvalue(k, in_place=True)
     assert len(calls) == 3 and np.array_equal(bits(k), before)
 
