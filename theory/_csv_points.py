@@ -2,9 +2,11 @@
 
 import csv
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +107,9 @@ def _read_file(path: Path) -> ClientFile:
         places.append(line)
     if not numbers:
         raise ValueError(f"{path.name} holds no points: give one a line, or remove the file.")
-    return ClientFile(path.name, np.stack(numbers), np.array(places, dtype=np.int64), header)
+    x = np.stack(numbers)
+    _refuse_row_numbers(path.name, header, x)
+    return ClientFile(path.name, x, np.array(places, dtype=np.int64), header)
 
 
 def _text(content: bytes) -> str:
@@ -133,15 +137,30 @@ def _rows(file: str, lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
                 parts = text.split() if several else [text.strip()]
                 yield line, [part.strip('"') for part in parts]
         return
-    reader = csv.reader(lines[begin:], delimiter=separator, skipinitialspace=True)
+    yield from _quoted_rows(file, lines[begin:], begin, separator)
+
+
+def _quoted_rows(
+    file: str, lines: Sequence[str], before: int, separator: str
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells between separators; a quotation mark that stays open is named by its line."""
+    # Line feeds keep a cell over two lines from joining two numbers; a last empty line that is no
+    # row of its own lies in a cell that nothing closes.
+    fed = [*(f"{line}\n" for line in lines), "\n"]
+    reader = csv.reader(fed, delimiter=separator, skipinitialspace=True)
+    begun, why = 0, "a quotation mark in it is never closed"
     try:
         for cells in reader:
+            if reader.line_num == len(fed) and cells:
+                break
+            begun = reader.line_num
             if any(cell.strip() for cell in cells) or len(cells) > 1:
-                yield begin + reader.line_num, [cell.strip() for cell in cells]
+                yield before + begun, [cell.strip() for cell in cells]
+        else:
+            return
     except csv.Error as error:
-        raise ValueError(
-            f"{file}, line {begin + reader.line_num} cannot be read: {error}."
-        ) from None
+        why = f"{error}; look for a quotation mark that is never closed"
+    raise ValueError(f"{file}, line {before + begun + 1} cannot be read: {why}.")
 
 
 def _value(cell: str) -> float | None:
@@ -163,10 +182,22 @@ def _refuse_column_numbers(
     """Data frames write 0, 1, 2, … above columns without names: that is no point."""
     if list(cells) != [str(k) for k in range(len(cells))] or len(cells) < 2:
         return
-    if any("." in later for later in lines[line : line + 1]):
+    # 0, 1 may well be a point: only decimals below it tell.
+    if len(cells) > 2 or any("." in later for later in lines[line : line + 1]):
         raise ValueError(
             f"{file}, line {line} reads 0, 1, …, which looks like the numbers of the columns: "
-            "remove that line, or write words there."
+            "remove that line, or write words there; if it is a point, put a line of words above."
+        )
+
+
+def _refuse_row_numbers(file: str, header: Sequence[str], x: Float[np.ndarray, "n d"]) -> None:
+    """Data frames write their rows' numbers in a first column without a name: no feature."""
+    # "Unnamed: 0" is such a column, read and written once more.
+    unnamed = bool(header) and (not header[0] or header[0].lower().startswith("unnamed: 0"))
+    if unnamed and (x[:, 0] == np.floor(x[:, 0])).all():
+        raise ValueError(
+            f"the first column of {file} has no name and looks like the numbers of the rows: "
+            "write with index=False (in R with row.names = FALSE), or name it if it is a feature."
         )
 
 
@@ -180,6 +211,16 @@ def _number(file: str, line: int, column: int, cell: str) -> float:
         raise ValueError(f"{where}: {what}: {hint}.")
     if not math.isfinite(value):
         raise ValueError(f"{where}: {cell[:40]!r} is not finite: remove the point or repair it.")
+    if value == 0 and any(unicodedata.digit(c, 0) for c in re.split("[eE]", cell)[0]):
+        raise ValueError(
+            f"{where}: {cell[:40]!r} is too small for float64, which makes it 0: multiply the "
+            "column by a power of ten, or write 0."
+        )
+    if cell.lstrip("+-").isdecimal() and Decimal(cell) != Decimal(value):
+        raise ValueError(
+            f"{where}: {cell[:40]!r} has more digits than float64 keeps of a whole number: if it "
+            "is an identifier, leave the column out; or write fewer digits."
+        )
     return value
 
 

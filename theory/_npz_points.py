@@ -43,7 +43,9 @@ def _load(path: Path) -> tuple[NDArray, NDArray]:
     with np.load(path, allow_pickle=False) as archive:
         try:
             return archive["x"], archive["client"]
-        except ValueError as error:  # fewer bytes than its header says
+        except (*_ZIP_ERRORS, OSError, MemoryError):
+            raise
+        except Exception as error:  # fewer bytes than its header says, or a shape beyond NumPy
             raise EOFError(str(error).split("\n")[0]) from None
 
 
@@ -58,6 +60,8 @@ def _check_headers(path: Path, check_size: Callable[[int, str], None]) -> None:
                 f"{_EXAMPLE}."
             )
         for name in ("x", "client"):
+            if sum(info.filename in (name, f"{name}.npy") for info in archive.infolist()) > 1:
+                raise ValueError(f"it holds two arrays {name}: {_AGAIN}.")
             shape, dtype = _header(archive, members[name], name)
             if dtype.hasobject:
                 advice = "x.astype(float)" if name == "x" else "client.astype(str)"
@@ -80,8 +84,12 @@ def _header(
             if not first:
                 read = np.lib.format.read_array_header_2_0
             shape, _, dtype = read(stream)
-        except ValueError:
-            raise ValueError(f"{name} in it is no NumPy array: write it with {_EXAMPLE}.") from None
+        except (*_ZIP_ERRORS, OSError):
+            raise
+        except Exception:  # headers are Python, of which a crafted one can break every rule
+            shape, dtype = (-1,), np.dtype("V")
+    if not all(type(size) is int and 0 <= size <= np.iinfo(np.intp).max for size in shape):
+        raise ValueError(f"{name} in it is no NumPy array: write it with {_EXAMPLE}.")
     return shape, dtype
 
 

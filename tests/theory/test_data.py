@@ -179,6 +179,67 @@ def test_an_array_larger_than_its_file_or_than_the_memory_is_not_loaded(tmp_path
     assert "does not fit into memory" in refused(path)
 
 
+def npy(text, version=b"\x01\x00"):
+    """An array's file with this text as its header, which need not be one."""
+    content = text.encode("latin-1") + b"\n"
+    return (
+        b"\x93NUMPY"
+        + version
+        + len(content).to_bytes(2 if version[0] == 1 else 4, "little")
+        + content
+    )
+
+
+HEADERS = [
+    "{'descr': (",
+    "'''",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 100000000000000000000000)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (7, True)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (-7, -3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 1000000000000000000)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': " + repr((1,) * 70) + "}",
+    "{'descr': '|V0', 'fortran_order': False, 'shape': (7, 3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': None}",
+    "{'descr': {}, 'fortran_order': False, 'shape': (7, 3)}",
+    "{'descr': ('<f8', -1), 'fortran_order': False, 'shape': (7, 3)}",
+    "{'descr': [('a', '<f8'), ('a', '<f8')], 'fortran_order': False, 'shape': (7, 3)}",
+    "{[]: 1}",
+    "{**1}",
+    "(" * 3000,
+    "[" * 150 + "]" * 150,
+    "-" * 9000 + "1",
+    "9" * 5000,
+    "x" * 20000,
+    "\0",
+    "",
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # of headers as Python 2 wrote them
+@pytest.mark.parametrize("version", [b"\x01\x00", b"\x02\x00", b"\x09\x09"], ids=["1", "2", "9"])
+@pytest.mark.parametrize("name", ["x", "client"])
+@pytest.mark.parametrize("header", HEADERS, ids=range(len(HEADERS)))
+def test_a_crafted_header_is_refused_in_one_sentence(tmp_path, header, name, version):
+    content = npy(header, version)
+    path = tmp_path / "points.npz"
+    other = {"x": "client", "client": "x"}[name]
+    stream = io.BytesIO()
+    np.save(stream, {"x": X, "client": np.array(LABELS)}[other])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.npy", content + bytes(200))
+        archive.writestr(f"{other}.npy", stream.getvalue())
+    refused(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("twin", ["x", "x.npy", "client"])
+def test_two_arrays_of_one_name_are_refused(tmp_path, twin):
+    path = saved(tmp_path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(twin, b"anything")
+    assert f"two arrays {twin.removesuffix('.npy')}" in refused(path)
+
+
 def test_no_code_of_a_file_runs(tmp_path):
     class Trap:
         def __reduce__(self):
@@ -246,6 +307,16 @@ def test_quoted_cells_one_column_and_utf_16(tmp_path):
         ("NA,NA\n3,4\n", ("line 1, column 1: 'NA' is no number",)),
         (",0,1\n0,3.5,4\n", ("line 1, column 1: the cell is empty",)),
         ("0,1\n3.5,4\n5,6\n", ("line 1 reads 0, 1, …",)),
+        ("0,1,2\n3,4,6\n5,6,8\n", ("line 1 reads 0, 1, …", "words")),
+        ("0\t1\t2\t3\n3\t4\t6\t1\n", ("line 1 reads 0, 1, …",)),
+        ('u,v\n1,"2\n3,4\n5,6\n', ("line 2 cannot be read", "never closed")),
+        ('u,v\n1,2\n3,4\n5,"6\n', ("line 4 cannot be read", "never closed")),
+        ('# n\n\n"u,v\n1,2\n3,4\n', ("line 3 cannot be read", "never closed")),
+        ('u,v\n1,"2\n3"\n4,5\n', ("line 3, column 2: '2\\n3' is no number",)),
+        ("1,2\n3,1e-400\n", ("line 2, column 2: '1e-400' is too small", "power of ten")),
+        ("1,2\n-0.001e-330,4\n", ("line 2, column 1", "too small")),
+        ("1,2\n3,12345678901234567890\n", ("line 2, column 2", "more digits than float64")),
+        ("1,2\n3,-9007199254740993\n", ("line 2, column 2", "more digits than float64")),
         ("1,2\nnan,4\n", ("line 2, column 1: 'nan' is not finite",)),
         ("1,2\n3,1e999\n", ("line 2, column 2: '1e999' is not finite",)),
         ("1,2\n3,1_000\n", ("'1_000' is no number",)),
@@ -262,6 +333,36 @@ def test_cells_that_cannot_be_used_are_named_by_file_line_and_column(tmp_path, t
     sentence = refused(csv_folder(tmp_path, a=text, b="u,v\n1,2\n3,5\n"))
     for word in words:
         assert word in sentence and ("a.csv" in sentence)
+
+
+@pytest.mark.parametrize("rows", [(0, 1, 2), (1, 2, 3), (7, 3, 12), (0, 1, 0), ("1", "2", "3")])
+@pytest.mark.parametrize("name", ["", '""', "Unnamed: 0", "Unnamed: 0.1"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_numbers_of_rows_are_no_feature(tmp_path, rows, name, separator):
+    lines = [f"{name},u,v", *(f"{row},{k}.5,{k * k}" for k, row in enumerate(rows))]
+    sentence = refused(csv_folder(tmp_path, a="\n".join(lines).replace(",", separator)))
+    assert "a.csv" in sentence and "index=False" in sentence
+
+
+def test_a_column_that_only_looks_like_numbers_of_rows_is_read(tmp_path):
+    named = "k,u\n0,2.5\n1,3\n2,7\n"
+    assert read_points(csv_folder(tmp_path, a=named)).x[:, 0].tolist() == [0, 1, 2]
+    (tmp_path / "more").mkdir()
+    unnamed = csv_folder(tmp_path / "more", a=",u\n0.5,2.5\n1,3\n2,7\n")
+    assert read_points(unnamed).x[:, 0].tolist() == [0.5, 1, 2]
+
+
+def test_numbers_that_float64_holds_are_read(tmp_path):
+    cells = [["0e-400", "-0.0"], ["100000000000000000000", "1e-300"], ["+9007199254740992", "007"]]
+    text = "u,v\n0,1\n" + "".join(f"{left},{right}\n" for left, right in cells)
+    points = read_points(csv_folder(tmp_path, a=text))
+    assert points.x[:4].tolist() == [[0, 1], [0, 0], [1e20, 1e-300], [2.0**53, 7]]
+
+
+def test_a_header_may_span_lines_and_a_line_of_words_saves_the_point_0_1_2(tmp_path):
+    folder = csv_folder(tmp_path, a='"speed\n(m/s)",v,w\n0,1,2\n3,4,6\n')
+    points = read_points(folder)
+    assert points.x.tolist() == [[0, 1, 2], [3, 4, 6]] and points.place(0) == "a.csv line 3"
 
 
 def test_two_files_of_one_client_are_refused(tmp_path):
