@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping
+    from typing import Never
 
     import numpy as np
     from numpy.typing import ArrayLike
 
+    Anything = Never  # of `Network | Anything` a type checker reads Network alone
     Array = np.ndarray
     Arrays = tuple[np.ndarray, ...]
     Numbers = tuple[float, ...]
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
     Weights = Mapping[Hashable, float] | None
     Whole = int
 else:
-    Array = Arrays = ArrayLike = Covariances = Flag = Means = Names = Numbers = Real = Steps = (
-        Whole
-    ) = object
+    Anything = Array = Arrays = ArrayLike = Covariances = Flag = Means = Names = Numbers = Real = (
+        Steps
+    ) = Whole = object
     PerClient = Reals = Rounds = Weights = object
 
 __all__ = [
+    "Anything",
     "Array",
     "ArrayLike",
     "Arrays",

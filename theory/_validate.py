@@ -235,6 +235,17 @@ def real(value: object, name: str) -> float:
         raise TypeError(f"{name} must be one real number, not {value!r}.") from None
 
 
+def flag(value: object, name: str) -> bool:
+    """Returns True or False, NumPy's included.
+
+    Raises:
+        TypeError: anything else, such as 1 or the text "False".
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, not {value!r}.")
+    return bool(value)
+
+
 _NO_NUMBERS = str | bytes | bool | np.bool_ | complex | np.complexfloating | np.datetime64
 
 

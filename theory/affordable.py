@@ -1,6 +1,7 @@
 """The widest network that a memory holds, to be held against the width of Theorem III.4."""
 
 from theory._loose import Flag, Whole
+from theory._validate import flag
 from theory.network import at_least
 
 _DOUBLE = 8  # bytes
@@ -29,11 +30,11 @@ def affordable_width(
         The width, 0 where not even one neuron fits.
 
     Raises:
-        ValueError, TypeError: an argument is no whole number of at least 1.
+        ValueError, TypeError: an argument is no whole number of at least 1, isotropic no flag.
     """
     points, features = at_least(n, 1, "n"), at_least(d, 1, "d")
     count, memory = at_least(clients, 1, "clients"), at_least(memory_bytes, 1, "memory_bytes")
     numbers = 5 * features + 7 * points + 8 * count
-    if not isotropic:
+    if not flag(isotropic, "isotropic"):
         numbers += 2 * count * features
     return memory // (_DOUBLE * numbers)

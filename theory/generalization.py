@@ -6,12 +6,14 @@ met, the sum is called "diagnostic, not a bound". Losses lie in [0, 1].
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from theory._enclosure import Enclosure
-from theory._loose import Flag, Real, Whole
+from theory._loose import Anything, Flag, Real, Whole
 from theory.bounds import Bound, Term, as_term, weighted_mean
 from theory.capacity import capacity_order, divergence_capacity, risk_capacity
 from theory.hoeffding import EmpiricalRisk, empirical_risk
@@ -167,7 +169,7 @@ def corollary_iii9(
     return _bound("Corollary III.9, Eq. (18)", (*terms, none, capacity), total)
 
 
-def unseen_clients_bound(bounds: Sequence[Bound]) -> Bound:
+def unseen_clients_bound(bounds: Sequence[Bound] | Anything) -> Bound:
     """Eq. (19): J_U(f) = (1/N_u) Σ_j J_{u_j}(f), at most the mean of the unseen clients' bounds.
 
     The failures add up: for a total of δ compute each client's bound at δ/N_u. The mean is one
@@ -180,6 +182,10 @@ def unseen_clients_bound(bounds: Sequence[Bound]) -> Bound:
         TypeError: something else than bounds.
         ValueError: no bound, different statements, or failures that add up to 1 or more.
     """
+    if not isinstance(bounds, Iterable):
+        raise TypeError(
+            f"bounds must be a sequence of Bound objects, one per unseen client, not {bounds!r}."
+        )
     given = list(bounds)
     if not given:
         raise ValueError("there is no bound to average: give one per unseen client.")
@@ -228,13 +234,14 @@ def _evidence(common_law: object) -> tuple[bool, str]:
         if common_law.common:
             return True, f"zero: one law of all features ({common_law.reason})"
         return False, f"left out, though one law is not shown: {common_law.reason}"
-    if common_law is None or common_law is False:
-        return False, "left out, though one law of the features is not shown"
-    if common_law is True:
+    if common_law is not None and not isinstance(common_law, bool | np.bool_):
+        raise TypeError(
+            "common_law must be what feature_laws returns, True, False or None, not "
+            f"{common_law!r}."
+        )
+    if common_law:
         return True, "zero: the caller vouches for one law of all features"
-    raise TypeError(
-        f"common_law must be what feature_laws returns, True, False or None, not {common_law!r}."
-    )
+    return False, "left out, though one law of the features is not shown"
 
 
 def _same_weights(*terms: object) -> None:

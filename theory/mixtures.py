@@ -1,12 +1,13 @@
 """Eqs. (14), (15): what a mixture of clients does to divergence, risk and ideal joint error."""
 
+from collections.abc import Iterable, Mapping, MappingView, Set, Sized
 from dataclasses import dataclass
 
 import numpy as np
 
 from theory._enclosure import Enclosure
 from theory._loose import ArrayLike, Flag, Real
-from theory._validate import as_real_array
+from theory._validate import as_real_array, flag
 from theory.bounds import Term, as_term, as_weights, weighted_mean
 from theory.inequality import Inequality
 
@@ -130,13 +131,13 @@ def mixture_risk(
     """
     omega = as_weights(weights)
     jensen = _missing(
-        (_flag(convex_loss, "convex_loss"), "the loss is not convex"),
+        (flag(convex_loss, "convex_loss"), "the loss is not convex"),
         (
-            _flag(averages_predictions, "averages_predictions"),
+            flag(averages_predictions, "averages_predictions"),
             "parameters are averaged, not predictions",
         ),
     )
-    labels = _flag(common_labels, "common_labels"), "the labels are not known to be one q_t(z)"
+    labels = flag(common_labels, "common_labels"), "the labels are not known to be one q_t(z)"
     matrix = _risks(cross_risks, len(omega))
     home = matrix.diagonal() if matrix.ndim == 2 else matrix
     printed = weighted_mean(_PRINTED, omega, [_exact(f"Ĵ_{i}(f_{i})", v) for i, v in _count(home)])
@@ -176,7 +177,7 @@ def mixture_ideal_error(weights: ArrayLike, errors: object, *, common_hypothesis
     """
     omega = as_weights(weights)
     term = weighted_mean("ideal joint error", omega, _parts(errors, "ε", len(omega), 2.0))
-    if _flag(common_hypothesis, "common_hypothesis"):
+    if flag(common_hypothesis, "common_hypothesis"):
         return term
     origin = f"Σ ω_i ε_i ≤ ε without one common ideal hypothesis; {term.origin}"
     return Term(term.name, term.lower, None, origin, None, term.delta, term.weights, term.parts)
@@ -201,9 +202,15 @@ def unknown(name: str) -> Term:
 
 
 def _parts(values: object, name: str, count: int, largest: float) -> list[Term]:
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        raise TypeError(f"give a sequence of one {name} per seen client, not {values!r}.")
-    given = list(values)  # type: ignore[call-overload]
+    # A set has no order, and of a mapping the keys would be taken.
+    refused = isinstance(values, str | bytes | Mapping | MappingView | Set)
+    if refused or not isinstance(values, Iterable) or not isinstance(values, Sized):
+        raise TypeError(
+            f"give a sequence of one {name} per seen client, such as a list, not {values!r}."
+        )
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"the values of {name} must have one dimension: one per seen client.")
+    given = list(values)
     if len(given) != count:
         raise ValueError(f"there are {len(given)} values of {name} for {count} weights: one each.")
     named = [(f"{name} of client {i}", value) for i, value in enumerate(given)]
@@ -256,9 +263,3 @@ def _enclosed(term: Term, largest: float | None) -> Enclosure:
 
 def _top(term: Term) -> float:
     return np.inf if term.upper is None else term.upper
-
-
-def _flag(value: object, name: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, not {value!r}.")
-    return bool(value)

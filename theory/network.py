@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from theory import _loose
 from theory._loose import ArrayLike, Flag, Names, Real, Whole
 from theory._representable import Sizes, refuse_extremes, refuse_out_of_range
-from theory._validate import as_groups, as_label, as_points, as_real_array, positive
+from theory._validate import as_groups, as_label, as_points, as_real_array, flag, positive
 
 Array = np.ndarray
 
@@ -45,7 +45,7 @@ class Network:
             TypeError: v, gamma or c is no real array, or client_specific no boolean.
             ValueError: a shape is not as stated above, or alpha is not positive.
         """
-        _refuse_no_bool(self.client_specific)
+        object.__setattr__(self, "client_specific", flag(self.client_specific, "client_specific"))
         for name, axes in (("v", 2), ("gamma", 2), ("c", 1)):
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
@@ -120,9 +120,9 @@ def initialise(
     names = _client_names(clients)
     scale = positive(alpha, "alpha")
     refuse_out_of_range("alpha", scale, "choose one of moderate size")
-    _refuse_no_bool(client_specific)
+    specific = flag(client_specific, "client_specific")
     rng = np.random.default_rng(at_least(seed, 0, "seed"))
-    columns = len(names) if client_specific else 1
+    columns = len(names) if specific else 1
     try:
         direction = rng.standard_normal((m, d))
         signs = rng.choice(np.array([-1.0, 1.0]), size=m)
@@ -133,7 +133,7 @@ def initialise(
             f"the parameters of {len(names)} clients do not fit in memory at this width and "
             "dimension: choose a smaller width."
         ) from None
-    return Network(v, gamma, signs, names, scale, bool(client_specific))
+    return Network(v, gamma, signs, names, scale, specific)
 
 
 def as_inputs(network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike) -> Inputs:
@@ -205,11 +205,6 @@ def _refuse_no_parameters(network: Network) -> None:
 
 def _kind(value: object) -> str:
     return f"{value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-
-
-def _refuse_no_bool(client_specific: object) -> None:
-    if not isinstance(client_specific, bool | np.bool_):
-        raise TypeError(f"client_specific must be True or False, not {client_specific!r}.")
 
 
 def _as_covariances(

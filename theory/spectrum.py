@@ -92,9 +92,11 @@ def largest_eigenvalue(
 
 
 def _resources(in_place: object, memory: "Real | None", progress: object) -> Resources:
-    if not (in_place is None or isinstance(in_place, bool)):
+    if not (in_place is None or isinstance(in_place, bool | np.bool_)):
         raise TypeError(f"in_place must be True, False or None, not {in_place!r}.")
-    return Resources(in_place, as_memory(memory), Meter(progress))
+    return Resources(
+        None if in_place is None else bool(in_place), as_memory(memory), Meter(progress)
+    )
 
 
 def _extreme_eigenvalue(matrix: object, error: object, sign: int, use: Resources) -> Enclosure:
