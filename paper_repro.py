@@ -471,7 +471,7 @@ def clock(seconds: float) -> str:
 def run_section(name: str, options: Options) -> bool:
     """Compute, judge and draw a section; say whether every statement proven true held."""
     from figures._files import writable_folder
-    from figures.index import read_index, write_index
+    from figures.index import read_index, replace_files, write_index
     from figures.records import RunStore, config_hash
 
     section, index = SECTIONS[name], options.out / name / "runs.json"
@@ -504,6 +504,7 @@ def run_section(name: str, options: Options) -> bool:
         mention_older(manifests, {config_hash(task.config) for task in todo})
     with console.status("drawing the figures"):
         product = section.present(rows, manifests, options.out / name, shown["options"])
+        replace_files(index, name, product.written)
     report_on(product)
     return product.proven_hold
 

@@ -1,13 +1,14 @@
-"""Which runs a section showed last: what `--redraw` draws again."""
+"""Which runs a section showed last, and in which files: what `--redraw` draws again."""
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from figures._files import write_atomically
+from figures._files import explained, write_atomically
 
 OPTIONS: dict[str, tuple[type, ...]] = {
     "section": (str,),
@@ -23,6 +24,10 @@ LATER: dict[str, tuple[type, ...]] = {"data": (str, type(None))}
 """Options that indices of former versions lack."""
 
 
+# A name that leads out of the section's folder, or to what is no drawing, is never removed.
+_DRAWN = re.compile(r"(figures|tables)/[\w-][\w.-]*\.(pdf|png|csv|tex)")
+
+
 class BadIndex(ValueError):
     """There is no index, or it is not what was written."""
 
@@ -30,7 +35,7 @@ class BadIndex(ValueError):
 def write_index(
     path: Path, section: str, options: Mapping[str, Any], runs: Sequence[str]
 ) -> dict[str, Any]:
-    """Writes the index of a section, and gives it.
+    """Writes the index of a section, and gives it; the files of the former one stay listed.
 
     Raises:
         OutputError: the file cannot be written.
@@ -40,6 +45,45 @@ def write_index(
     kept["data"] = None if data is None else str(data).encode("utf-8", "backslashreplace").decode()
     index: dict[str, Any] = {"section": section, "options": kept}
     index["runs"] = list(runs)
+    index["files"] = {}
+    with suppress(BadIndex):
+        index["files"] = read_index(path, section).get("files", {})
+    return _written(path, index)
+
+
+def replace_files(path: Path, section: str, written: Iterable[Path]) -> None:
+    """Lists a section's new figures and tables, and removes the former ones not among them.
+
+    A file is removed only where it still holds, byte for byte, what this program wrote into it.
+
+    Args:
+        path: the index, in the folder of the section.
+        section: its name.
+        written: every file that was written this time, in that folder.
+
+    Raises:
+        BadIndex: the index is not there, or damaged.
+        OutputError: a file cannot be removed, or the index not written.
+    """
+    index = read_index(path, section)
+    names = {file.relative_to(path.parent).as_posix(): file for file in written}
+    new = {name: _content(file) for name, file in names.items() if _DRAWN.fullmatch(name)}
+    for name, content in index.get("files", {}).items():
+        file = path.parent / name
+        if name in new or file.is_symlink() or not file.is_file():
+            continue
+        with explained("remove the former", file):
+            if _content(file) == content:
+                file.unlink(missing_ok=True)
+    _written(path, {**index, "files": new})
+
+
+def _content(file: Path) -> str:
+    with explained("read", file):
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _written(path: Path, index: dict[str, Any]) -> dict[str, Any]:
     index["sha256"] = _digest(index)
     write_atomically(path, json.dumps(index, indent=2) + "\n")
     return index
@@ -81,7 +125,15 @@ def _trouble(index: Any, section: str) -> str:
         return "it names no runs, or one twice"
     if not all(isinstance(run, str) and re.fullmatch("[0-9a-f]{16}", run) for run in runs):
         return "its runs are not what was written"
-    # Indices of former versions have no hash.
+    files = index.get("files", {})
+    if not isinstance(files, dict) or not all(
+        _DRAWN.fullmatch(name)
+        and isinstance(content, str)
+        and re.fullmatch("[0-9a-f]{64}", content)
+        for name, content in files.items()
+    ):
+        return "its files are not what was written"
+    # Indices of former versions have no hash, and no files.
     if index.get("sha256", _digest(index)) != _digest(index):
         return "it is not what was written"
     return ""
@@ -89,5 +141,6 @@ def _trouble(index: Any, section: str) -> str:
 
 def _digest(index: Mapping[str, Any]) -> str:
     """Finds what the eye does not: a run left out, another preset."""
-    text = json.dumps([index[key] for key in ("section", "options", "runs")], sort_keys=True)
+    parts = ("section", "options", "runs", "files")
+    text = json.dumps([index[key] for key in parts if key in index], sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -96,7 +96,7 @@ def test_an_experiment_that_contradicts_the_paper_is_a_finding_and_exits_0(cli, 
 
 @pytest.mark.parametrize("hold", [True, False])
 def test_the_exit_code_is_the_product_s_word(cli, results, monkeypatch, hold):
-    product = SimpleNamespace(claims=[], figures=[], report=results, proven_hold=hold)
+    product = SimpleNamespace(claims=[], figures=[], report=results, proven_hold=hold, written=[])
     section = paper_repro.SECTIONS["convergence"]
     section = dataclasses.replace(section, present=lambda *_: product)
     monkeypatch.setitem(paper_repro.SECTIONS, "convergence", section)

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
+import figures.convergence
 import paper_repro
 from figures._environment import environment
 
@@ -224,6 +226,75 @@ def test_theory_only_leaves_the_training_out(cli, quick, results, nothing_is_com
     assert not (results / "convergence" / "figures" / "training.pdf").exists()
     index = json.loads((results / "convergence" / "runs.json").read_text(encoding="utf-8"))
     assert len(index["runs"]) == RUNS - 4 and index["options"]["theory_only"] is True
+
+
+def test_the_folder_shows_only_what_was_asked_for_last(
+    cli, quick, results, tmp_path, nothing_is_computed, monkeypatch
+):
+    real = figures.convergence.drawings
+    monkeypatch.setattr(
+        figures.convergence, "drawings", lambda summary: dict.fromkeys(real(summary), Figure)
+    )
+    note = results / "convergence" / "figures" / "note.png"
+    note.write_text("mine")
+    alone = tmp_path / "alone"
+    shutil.copytree(results / "runs", alone / "runs")
+    for out in (results, alone):
+        assert cli(*quick, "--theory-only", "--out", out).code == 0
+    there, wanted = (
+        {file.relative_to(out) for file in (out / "convergence").rglob("*.*")}
+        for out in (results, alone)
+    )
+    assert there == wanted | {note.relative_to(results)}
+    assert cli(*quick, "--out", results).code == 0
+    assert (results / "convergence" / "figures" / "training.pdf").exists()
+    assert note.read_text() == "mine"
+
+
+def test_the_folder_shows_only_what_was_asked_for_last(
+    cli, quick, results, tmp_path, nothing_is_computed, monkeypatch
+):
+    real = figures.convergence.drawings
+    monkeypatch.setattr(
+        figures.convergence, "drawings", lambda summary: dict.fromkeys(real(summary), Figure)
+    )
+    note = results / "convergence" / "figures" / "note.png"
+    note.write_text("mine")
+    alone = tmp_path / "alone"
+    shutil.copytree(results / "runs", alone / "runs")
+    for out in (results, alone):
+        assert cli(*quick, "--theory-only", "--out", out).code == 0
+    there, wanted = (
+        {file.relative_to(out) for file in (out / "convergence").rglob("*.*")}
+        for out in (results, alone)
+    )
+    assert there == wanted | {note.relative_to(results)}
+    assert cli(*quick, "--out", results).code == 0
+    assert (results / "convergence" / "figures" / "training.pdf").exists()
+    assert note.read_text() == "mine"
+
+
+def test_the_folder_shows_only_what_was_asked_for_last(
+    cli, quick, results, tmp_path, nothing_is_computed, monkeypatch
+):
+    real = figures.convergence.drawings
+    monkeypatch.setattr(
+        figures.convergence, "drawings", lambda summary: dict.fromkeys(real(summary), Figure)
+    )
+    note = results / "convergence" / "figures" / "note.png"
+    note.write_text("mine")
+    alone = tmp_path / "alone"
+    shutil.copytree(results / "runs", alone / "runs")
+    for out in (results, alone):
+        assert cli(*quick, "--theory-only", "--out", out).code == 0
+    there, wanted = (
+        {file.relative_to(out) for file in (out / "convergence").rglob("*.*")}
+        for out in (results, alone)
+    )
+    assert there == wanted | {note.relative_to(results)}
+    assert cli(*quick, "--out", results).code == 0
+    assert (results / "convergence" / "figures" / "training.pdf").exists()
+    assert note.read_text() == "mine"
 
 
 def test_a_place_that_cannot_be_written_is_named_and_keeps_the_runs(cli, quick, results, undrawn):

@@ -50,12 +50,13 @@ UNTRAINED = " and the rate is held against networks of finite width"
 
 @dataclass(frozen=True)
 class Product:
-    """What a section leaves behind."""
+    """What a section leaves behind; `written` are all its files."""
 
     claims: list[Claim]
     figures: list[Path]
     report: Path
     proven_hold: bool
+    written: list[Path]
 
 
 def drawings(summary: Summary) -> dict[str, Callable[[], Figure]]:
@@ -102,16 +103,18 @@ def present(
     figures = drawings(summary)
     claims = [_shown(claim, figures) for claim in judge(summary)]
     words = _words(summary, manifests)
-    pictures, sheets = [], []
+    pictures, sheets, written = [], [], []
     with style.context():
         for name, make in figures.items():
             pdf, png = style.save(make(), folder / "figures" / name)
             title, caption = CAPTIONS[name if name in CAPTIONS else name.split("_")[0]]
             words |= _source(summary, name.split("_", 1)[-1])
             pictures.append(Picture(title.format(**words), caption.format(**words), png, pdf))
+            written += [pdf, png]
     for name, title, table, layout in tables(summary):
         files = write_table(folder / "tables" / name, table, layout)
         sheets.append(sheet(title, table, layout, files))
+        written += files
     drift = {"drift": "spread", "along": "along", "local_steps": "federated"}
     whole = {name: getattr(summary.drift, field) for name, field in drift.items()}
     whole["exact"] = summary.exact.table
@@ -121,13 +124,15 @@ def present(
         whole[name] = getattr(summary, name)
     for name, table in whole.items():
         if table.height:
-            write_atomically(folder / "tables" / f"all_{name}.csv", table.write_csv())
-    write_claims(folder / "claims.json", claims)
+            path = folder / "tables" / f"all_{name}.csv"
+            written.append(write_atomically(path, table.write_csv()))
+    written.append(write_claims(folder / "claims.json", claims))
     report = write_report(
         folder / "report.html", _report(claims, pictures, sheets, manifests, options, summary)
     )
     bad = [c for c in claims if c.verdict == "violated" and c.id.startswith(PROVEN)]
-    return Product(claims, [p.pdf for p in pictures if p.pdf], report, not bad)
+    shown = [p.pdf for p in pictures if p.pdf]
+    return Product(claims, shown, report, not bad, [*written, report])
 
 
 def _shown(claim: Claim, figures: Mapping[str, Any]) -> Claim:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from figures.index import BadIndex, read_index, write_index
+from figures._files import OutputError
+from figures.index import BadIndex, read_index, replace_files, write_index
 
 RUNS = ["0123456789abcdef", "f" * 16]
 OPTIONS = {
@@ -44,6 +45,18 @@ def runs(*values):
     return lambda index: {**index, "runs": list(values)}
 
 
+def files(given):
+    return lambda index: {**index, "files": given}
+
+
+def files(given):
+    return lambda index: {**index, "files": given}
+
+
+def files(given):
+    return lambda index: {**index, "files": given}
+
+
 CHANGES = {
     "a list": lambda index: [index],
     "null": lambda _: None,
@@ -65,6 +78,14 @@ CHANGES = {
     "a run with a line feed": runs(RUNS[0] + "\n"),
     "no runs": runs(),
     "a run twice": runs(*RUNS, RUNS[0]),
+    "files a list": files(["figures/a.png"]),
+    "a file outside": files({"../a.png": "0" * 64}),
+    "a file outside, deeper": files({"figures/../../a.png": "0" * 64}),
+    "an absolute file": files({"/a.png": "0" * 64}),
+    "a file of another kind": files({"figures/a.py": "0" * 64}),
+    "a hidden file": files({"figures/.a.png": "0" * 64}),
+    "a file with a line feed": files({"figures/a.png\n": "0" * 64}),
+    "a file without a hash": files({"figures/a.png": None}),
 }
 
 
@@ -89,9 +110,218 @@ def test_an_index_in_shape_that_was_changed_is_refused(path, change):
 
 def test_an_index_without_a_hash_is_of_a_former_version(path):
     index = write_index(path, "convergence", OPTIONS, RUNS)
-    del index["sha256"]
+    del index["sha256"], index["files"]
     path.write_text(json.dumps(index))
     assert read_index(path, "convergence") == index
+    replace_files(path, "convergence", [])
+    assert read_index(path, "convergence")["files"] == {}
+
+
+@pytest.fixture
+def drawn(path):
+    """Write files of a section, list them with the index, and give their folder."""
+
+    def draw(*names):
+        write_index(path, "convergence", OPTIONS, RUNS)
+        written = [path.parent / name for name in names]
+        for file in written:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"drawn {file.name}")
+        replace_files(path, "convergence", written)
+        return path.parent
+
+    return draw
+
+
+def test_former_files_are_removed_unless_they_are_written_again(drawn):
+    folder = drawn("figures/a.png", "figures/b.pdf", "tables/all_a.csv", "report.html")
+    drawn("figures/a.png", "tables/a.tex", "report.html")
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert there == {"figures/a.png", "tables/a.tex", "report.html", "runs.json"}
+    drawn()
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert there == {"report.html", "runs.json"}
+
+
+def test_only_what_was_written_here_is_removed(drawn, tmp_path):
+    folder = drawn("figures/a.png", "figures/b.png", "figures/c.png", "figures/d.png")
+    (folder / "figures" / "mine.png").write_text("mine")
+    (folder / "figures" / "a.png").write_text("painted over")
+    (folder / "figures" / "b.png").unlink()
+    (folder / "figures" / "b.png").mkdir()
+    (tmp_path / "kept.png").write_text("drawn c.png")
+    (folder / "figures" / "c.png").unlink()
+    (folder / "figures" / "c.png").symlink_to(tmp_path / "kept.png")
+    (folder / "figures" / "d.png").unlink()
+    drawn("figures/e.png")
+    drawn()
+    there = {file.name for file in (folder / "figures").iterdir()}
+    assert there == {"mine.png", "a.png", "b.png", "c.png"}
+    assert (folder / "figures" / "a.png").read_text() == "painted over"
+    assert (tmp_path / "kept.png").read_text() == "drawn c.png"
+
+
+def test_files_stay_listed_where_the_drawing_in_between_failed(drawn, path):
+    folder = drawn("figures/a.png")
+    write_index(path, "convergence", OPTIONS, RUNS)
+    drawn()
+    assert not (folder / "figures" / "a.png").exists()
+
+
+def test_a_damaged_index_removes_nothing(drawn, path):
+    folder = drawn("figures/a.png")
+    path.write_text(path.read_text().replace("figures/a.png", "figures/b.png"))
+    (folder / "figures" / "b.png").write_text("drawn a.png")
+    drawn()
+    assert (folder / "figures" / "a.png").exists() and (folder / "figures" / "b.png").exists()
+
+
+def test_a_file_that_cannot_be_removed_is_named(drawn, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "not permitted")
+
+    drawn("figures/a.png")
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(OutputError, match=r"cannot remove the former .*a\.png: not permitted"):
+        drawn()
+
+
+@pytest.fixture
+def drawn(path):
+    """Write files of a section, list them with the index, and give their folder."""
+
+    def draw(*names):
+        write_index(path, "convergence", OPTIONS, RUNS)
+        written = [path.parent / name for name in names]
+        for file in written:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"drawn {file.name}")
+        replace_files(path, "convergence", written)
+        return path.parent
+
+    return draw
+
+
+def test_former_files_are_removed_unless_they_are_written_again(drawn):
+    folder = drawn("figures/a.png", "figures/b.pdf", "tables/all_a.csv", "report.html")
+    drawn("figures/a.png", "tables/a.tex", "report.html")
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert there == {"figures/a.png", "tables/a.tex", "report.html", "runs.json"}
+    drawn()
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert there == {"report.html", "runs.json"}
+
+
+def test_only_what_was_written_here_is_removed(drawn, tmp_path):
+    folder = drawn("figures/a.png", "figures/b.png", "figures/c.png", "figures/d.png")
+    (folder / "figures" / "mine.png").write_text("mine")
+    (folder / "figures" / "a.png").write_text("painted over")
+    (folder / "figures" / "b.png").unlink()
+    (folder / "figures" / "b.png").mkdir()
+    (tmp_path / "kept.png").write_text("drawn c.png")
+    (folder / "figures" / "c.png").unlink()
+    (folder / "figures" / "c.png").symlink_to(tmp_path / "kept.png")
+    (folder / "figures" / "d.png").unlink()
+    drawn("figures/e.png")
+    drawn()
+    there = {file.name for file in (folder / "figures").iterdir()}
+    assert there == {"mine.png", "a.png", "b.png", "c.png"}
+    assert (folder / "figures" / "a.png").read_text() == "painted over"
+    assert (tmp_path / "kept.png").read_text() == "drawn c.png"
+
+
+def test_files_stay_listed_where_the_drawing_in_between_failed(drawn, path):
+    folder = drawn("figures/a.png")
+    write_index(path, "convergence", OPTIONS, RUNS)
+    drawn()
+    assert not (folder / "figures" / "a.png").exists()
+
+
+def test_a_damaged_index_removes_nothing(drawn, path):
+    folder = drawn("figures/a.png")
+    path.write_text(path.read_text().replace("figures/a.png", "figures/b.png"))
+    (folder / "figures" / "b.png").write_text("drawn a.png")
+    drawn()
+    assert (folder / "figures" / "a.png").exists() and (folder / "figures" / "b.png").exists()
+
+
+def test_a_file_that_cannot_be_removed_is_named(drawn, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "not permitted")
+
+    drawn("figures/a.png")
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(OutputError, match=r"cannot remove the former .*a\.png: not permitted"):
+        drawn()
+
+
+@pytest.fixture
+def drawn(path):
+    """Write files of a section, list them with the index, and give their folder."""
+
+    def draw(*names):
+        write_index(path, "convergence", OPTIONS, RUNS)
+        written = [path.parent / name for name in names]
+        for file in written:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"drawn {file.name}")
+        replace_files(path, "convergence", written)
+        return path.parent
+
+    return draw
+
+
+def test_former_files_are_removed_unless_they_are_written_again(drawn):
+    folder = drawn("figures/a.png", "figures/b.pdf", "tables/all_a.csv", "report.html")
+    drawn("figures/a.png", "tables/a.tex", "report.html")
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert there == {"figures/a.png", "tables/a.tex", "report.html", "runs.json"}
+    drawn()
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert there == {"report.html", "runs.json"}
+
+
+def test_only_what_was_written_here_is_removed(drawn, tmp_path):
+    folder = drawn("figures/a.png", "figures/b.png", "figures/c.png", "figures/d.png")
+    (folder / "figures" / "mine.png").write_text("mine")
+    (folder / "figures" / "a.png").write_text("painted over")
+    (folder / "figures" / "b.png").unlink()
+    (folder / "figures" / "b.png").mkdir()
+    (tmp_path / "kept.png").write_text("drawn c.png")
+    (folder / "figures" / "c.png").unlink()
+    (folder / "figures" / "c.png").symlink_to(tmp_path / "kept.png")
+    (folder / "figures" / "d.png").unlink()
+    drawn("figures/e.png")
+    drawn()
+    there = {file.name for file in (folder / "figures").iterdir()}
+    assert there == {"mine.png", "a.png", "b.png", "c.png"}
+    assert (folder / "figures" / "a.png").read_text() == "painted over"
+    assert (tmp_path / "kept.png").read_text() == "drawn c.png"
+
+
+def test_files_stay_listed_where_the_drawing_in_between_failed(drawn, path):
+    folder = drawn("figures/a.png")
+    write_index(path, "convergence", OPTIONS, RUNS)
+    drawn()
+    assert not (folder / "figures" / "a.png").exists()
+
+
+def test_a_damaged_index_removes_nothing(drawn, path):
+    folder = drawn("figures/a.png")
+    path.write_text(path.read_text().replace("figures/a.png", "figures/b.png"))
+    (folder / "figures" / "b.png").write_text("drawn a.png")
+    drawn()
+    assert (folder / "figures" / "a.png").exists() and (folder / "figures" / "b.png").exists()
+
+
+def test_a_file_that_cannot_be_removed_is_named(drawn, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "not permitted")
+
+    drawn("figures/a.png")
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(OutputError, match=r"cannot remove the former .*a\.png: not permitted"):
+        drawn()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5_000])
