@@ -7,6 +7,7 @@ most, and one of V, where also P₀ turns by ‖δ‖/2π‖z‖, by 6u‖z_p‖
 3u Σ‖z_p‖²/d and 6u Σ‖z_p‖² in the 2-norm, as in `gram`.
 """
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from jaxtyping import Float, Int
 
 from theory._loose import ArrayLike, Real
 from theory._pairs import UNIT_ROUNDOFF
-from theory._validate import Groups, as_groups, as_points, positive
+from theory._validate import Groups, as_groups, as_points, as_real_array, positive
 from theory.blocks import BlockDiagonal
 from theory.bn_kernel import bn_gram_matrix
 from theory.covariances import as_covariances as covariances_of
@@ -62,13 +63,14 @@ class Kernel:
     def plus(self, other: "Kernel") -> "Kernel":
         """The sum; u for each rounded entry."""
         total = self.matrix + other.matrix
-        rounding = UNIT_ROUNDOFF * _frobenius(total)
+        rounding = UNIT_ROUNDOFF * frobenius(total)
         return replace(self, matrix=total, error=_up(self.error + other.error + rounding))
 
     def divided(self, squared: float, rounding: float) -> "Kernel":
         """The matrix divided by a number that is itself wrong by `rounding` relatively."""
         matrix = self.matrix / squared
-        error = self.error / squared + (rounding + 2 * UNIT_ROUNDOFF) * _frobenius(matrix)
+        error = self.error / squared + (rounding + 2 * UNIT_ROUNDOFF) * frobenius(matrix)
+        error += len(matrix) * 2.0**-1022  # entries may underflow
         return replace(self, matrix=matrix, error=_up(error))
 
     def within_clients(self) -> "Kernel":
@@ -96,7 +98,7 @@ def as_covariances(covariances: object, groups: Groups, d: int) -> Covariances:
     if isinstance(covariances, Mapping):
         given = {n: _as_matrix(covariances[n], n, d) for n in names if n in covariances}
         found = covariances_of(given, groups, d)
-    elif np.shape(covariances) == (len(names),):  # type: ignore[arg-type]
+    elif _is_row(covariances, len(names)):
         variances: Any = covariances
         found = [positive(v, f"variance of {n!r}") for n, v in zip(names, variances, strict=True)]
     else:
@@ -104,8 +106,25 @@ def as_covariances(covariances: object, groups: Groups, d: int) -> Covariances:
     return {name: _simplest(value) for name, value in zip(names, found, strict=True)}
 
 
+def _is_row(value: object, clients: int) -> bool:
+    """Whether these are one variance per client in their order; a table's is by its index."""
+    if hasattr(value, "index") and hasattr(value, "to_dict"):
+        return False
+    return not _is_matrix(value) and np.shape(value) == (clients,)  # type: ignore[arg-type]
+
+
+def _is_matrix(value: object) -> bool:
+    """Whether it has two axes or more, or rows of different lengths, which NumPy cannot tell."""
+    try:
+        return np.ndim(value) > 1  # type: ignore[arg-type]
+    except ValueError:
+        return True
+
+
 def _as_matrix(value: object, name: object, d: int) -> object:
     """λI of a variance λ; what is none is left to be refused."""
+    if _is_matrix(value):
+        return as_real_array(value, f"covariances[{name!r}]")
     if np.ndim(value) > 0:  # type: ignore[arg-type]
         return value
     try:
@@ -141,7 +160,10 @@ def client_kernel(
         matrix, error = _closed_form(points, groups, covariances, component)
         return Kernel(matrix, error, groups, "closed form")
     given = {name: _dense(value, points.shape[1]) for name, value in covariances.items()}
-    found = bn_gram_matrix(points, client, given, component=component, tolerance=tolerance)
+    try:
+        found = bn_gram_matrix(points, client, given, component=component, tolerance=tolerance)
+    except ValueError as error:
+        raise ValueError(_without_eps(str(error))) from None
     return Kernel(found.matrix, found.error, groups, found.method)
 
 
@@ -153,6 +175,19 @@ def both_kernels(
         client_kernel(x, client, covariances, "magnitude", tolerance),
         client_kernel(x, client, covariances, "direction", tolerance),
     )
+
+
+_EPS = (  # advice of `bn_gram_matrix` that readers of these functions cannot follow
+    ("give eps > 0, add", "add"),
+    (", add a ridge, or give eps > 0", " or add a ridge"),
+    (", give a larger eps, or", " or"),
+)
+
+
+def _without_eps(advice: str) -> str:
+    for words, others in _EPS:
+        advice = advice.replace(words, others)
+    return advice
 
 
 def _dense(value: float | Float[np.ndarray, "d d"], d: int) -> Float[np.ndarray, "d d"]:
@@ -189,8 +224,11 @@ def pooled_covariance(
     return (total + total.T) / 2
 
 
-def _frobenius(matrix: Float[np.ndarray, "n n"]) -> float:
-    return float(np.linalg.norm(matrix))
+def frobenius(matrix: Float[np.ndarray, "n n"]) -> float:
+    """‖A‖_F up to rounding, at sizes whose squares float64 does not hold too."""
+    exponent = math.frexp(float(np.abs(matrix).max()))[1]
+    with np.errstate(under="ignore"):
+        return math.ldexp(float(np.linalg.norm(np.ldexp(matrix, -exponent))), exponent)
 
 
 def _up(error: float) -> float:

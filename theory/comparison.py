@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theory._comparable import refuse_zero_rows
 from theory._kernels import Kernel, as_kernel
 from theory._loose import ArrayLike, Real
 from theory._memory import as_memory
@@ -133,7 +134,7 @@ def compare_smallest_eigenvalues(  # noqa: PLR0913 - the data, the kernel, and t
     groups = as_groups(client, len(points))
     chosen = as_kernel(kernel, alpha, scale)
     budget, meter = as_memory(memory), Meter(progress)
-    _refuse_zero_rows(points)
+    refuse_zero_rows(points)
     _warn_unless_centred(points, groups)
     blocks, label = Blocks(points, groups, chosen), groups.labels()
     labels = [label[row] for row in range(len(points))]
@@ -191,15 +192,6 @@ def _verdict(found: AtScale, clients: int, kernel: str) -> Verdict:
         kernel,
         found.method,
     )
-
-
-def _refuse_zero_rows(points: Float[np.ndarray, "n d"]) -> None:
-    zero = ~points.any(axis=1)
-    if zero.any():
-        raise ValueError(
-            f"row {int(zero.argmax())} of x is zero ({int(zero.sum())} in all): it makes both "
-            "kernels singular and lies on every line; drop it."
-        )
 
 
 def _kernels(

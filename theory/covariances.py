@@ -122,4 +122,4 @@ def _matrix(value: object, dimension: int, name: str) -> Float[Array, "d d"]:
         raise ValueError(f"{name} is not symmetric; pass (S + S.T) / 2.")
     if not (matrix.diagonal() >= -1e-12 * size).all():
         raise ValueError(f"{name} has a negative variance on its diagonal: it is no covariance.")
-    return (matrix + matrix.T) / 2
+    return matrix / 2 + matrix.T / 2  # the sum may overflow

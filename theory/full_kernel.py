@@ -28,16 +28,22 @@ unit vectors and α = 1, S = I: the entries of Λ off its diagonal, (x·y)P₀, 
 no smaller than λ_min(V)/α² + λ_min(G).
 """
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from theory._client_kernels import Kernel, as_covariances, both_kernels
+import numpy as np
+
+from theory._client_kernels import Kernel, both_kernels
+from theory._comparable import as_alpha, comparable
 from theory._loose import ArrayLike, PerClient, Real, Whole
 from theory._pairs import UNIT_ROUNDOFF
 from theory._supplement import SLACK, digits, enclosed, slope, supplement
-from theory._validate import as_groups, as_points, positive, real
+from theory._validate import real
 from theory.inequality import Inequality, as_text, in_words
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
+
+_MOST = 290  # decades of an entry
 
 
 @dataclass(frozen=True)
@@ -97,21 +103,23 @@ def compare_full_kernels(
         x: points, (n, d), centred by client.
         client: n labels.
         alpha: scale of the initialisation, positive.
-        covariances: S_i, as `pooled_comparison`.
+        covariances: S_i, as `pooled_comparison`, None included; I when left out.
         tolerance: of the quadrature, where one is needed.
 
     Raises:
-        ValueError, TypeError: bad points, labels, alpha or covariances.
+        ValueError, TypeError: bad points, labels, alpha or covariances; a row of zeros.
     """
-    points, scale = as_points(x), positive(alpha, "alpha")
-    groups = as_groups(client, len(points))
-    given = as_covariances(covariances, groups, points.shape[1])
+    scale = as_alpha(alpha)
+    points, _, given = comparable(x, client, covariances)
     magnitude, direction = both_kernels(points, client, given, tolerance)
     return compare_full(magnitude, direction, scale)
 
 
 def compare_full(magnitude: Kernel, direction: Kernel, alpha: float) -> FullKernelComparison:
     """As `compare_full_kernels`, from G and V that are there already."""
+    largest = float(np.abs(direction.matrix).max())
+    if largest > 0 and math.log10(largest) - 2 * math.log10(alpha) > _MOST:
+        raise ValueError(f"V/α² leaves float64 at alpha = {alpha!r}: choose a larger one.")
     weighted = direction.divided(alpha * alpha, 2 * UNIT_ROUNDOFF)
     whole, masked = weighted.plus(magnitude), weighted.plus(magnitude.within_clients())
     return FullKernelComparison(

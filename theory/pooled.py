@@ -40,17 +40,19 @@ from theory import _certify
 from theory._client_kernels import (
     Covariances,
     Kernel,
-    as_covariances,
     client_kernel,
+    frobenius,
     isotropic,
     pooled_covariance,
 )
+from theory._comparable import comparable
 from theory._loose import ArrayLike, PerClient, Real, Weights
 from theory._supplement import SLACK, coupling, digits, enclosed, supplement
-from theory._validate import Groups, as_groups, as_points, positive
-from theory.covariances import client_covariances
+from theory._validate import Groups, positive
 from theory.inequality import Inequality, as_text, in_words
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
+
+_LEAST_WEIGHT = Fraction(1, 10**100)
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,9 @@ def pooled_comparison(
         tolerance: of the quadrature, where one is needed.
 
     Raises:
-        ValueError, TypeError: bad points, labels, covariances or weights.
+        ValueError, TypeError: bad points, labels, covariances or weights; a row of zeros.
     """
-    points = as_points(x)
-    groups = as_groups(client, len(points))
-    given = own_covariances(points, client, groups, covariances)
+    points, groups, given = comparable(x, client, covariances)
     p = as_weights(weights, groups)
     own = client_kernel(points, client, given, tolerance=tolerance)
     whole, loss = pooled_kernel(points, given, p, tolerance)
@@ -153,7 +153,7 @@ def pooled_kernel(
     together = [0] * len(points)  # one S for all: to the quadrature these are one client
     whole = client_kernel(points, together, {0: pooled}, tolerance=tolerance)
     if isinstance(pooled, float):  # rounded once, so is the kernel, which is linear in 1/S
-        whole = replace(whole, error=whole.error + 2.0**-52 * float(np.linalg.norm(whole.matrix)))
+        whole = replace(whole, error=whole.error + 2.0**-52 * frobenius(whole.matrix))
     return whole, _loss(covariances, pooled, p)
 
 
@@ -201,24 +201,20 @@ def pooled_threshold(angle: Real, weight: Real = 0.5, length: Real = 1.0) -> Enc
         return enclosed(ratio - slack, ratio + slack, "sixty digits")
 
 
-def own_covariances(
-    points: Float[np.ndarray, "n d"], client: ArrayLike, groups: Groups, covariances: object
-) -> Covariances:
-    """Every client's S_i, as `as_covariances`; None for the covariance of its own points."""
-    if covariances is None:
-        covariances = client_covariances(points, client)
-    return as_covariances(covariances, groups, points.shape[1])
-
-
 def as_weights(weights: object, groups: Groups) -> dict[Hashable, Fraction]:
-    """p_i as exact fractions that sum to 1."""
+    """p_i as exact fractions that sum to 1, none of them below 1e-100."""
     if weights is None:
         sizes = {n: Fraction(len(rows)) for n, rows in zip(groups.names, groups.rows, strict=True)}
     elif isinstance(weights, Mapping) and all(name in weights for name in groups.names):
         sizes = {n: Fraction(positive(weights[n], f"weight of {n!r}")) for n in groups.names}
     else:
         raise ValueError("weights must map every client to a positive number.")
-    total = sum(sizes.values())
+    total, least = sum(sizes.values()), min(sizes, key=sizes.__getitem__)
+    if sizes[least] < _LEAST_WEIGHT * total:
+        raise ValueError(
+            f"the weight of {least!r} is below 1e-100 of all weights together, which bounds "
+            "nothing: drop the client or weigh it more."
+        )
     return {name: size / total for name, size in sizes.items()}
 
 
@@ -234,15 +230,15 @@ def _loss(
         largest = max(Fraction(v) for v in covariances.values())  # type: ignore[arg-type]
         return min(most, _certify.rounded(largest / mean, up=True))
     most *= 1 + 1e-9  # S is rounded
-    found, d = 1.0, len(pooled)  # type: ignore[arg-type]
+    found, d, whole = 1.0, len(pooled), np.asarray(pooled)  # type: ignore[arg-type]
     for value in covariances.values():
-        matrix = value * np.eye(d) if isinstance(value, float) else value
+        matrix = value * np.eye(d) if isinstance(value, float) else np.asarray(value)
         try:
-            ratio = scipy.linalg.eigh(matrix, pooled, eigvals_only=True)[-1] * (1 + 1e-9)
+            ratio = scipy.linalg.eigh(matrix, whole, eigvals_only=True)[-1] * (1 + 1e-9)
         except np.linalg.LinAlgError:  # S not positive definite in float64
             return most
-        gap = ratio * pooled - matrix
-        rounding = 3 * 2.0**-53 * float(np.linalg.norm(ratio * pooled) + np.linalg.norm(matrix))
+        gap = ratio * whole - matrix
+        rounding = 3 * 2.0**-53 * (frobenius(ratio * whole) + frobenius(matrix))
         if smallest_eigenvalue(gap, rounding).lower < 0:
             return most
         found = max(found, float(ratio))

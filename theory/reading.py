@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Int
 
 from theory._client_kernels import Kernel, both_kernels
+from theory._comparable import as_alphas, comparable
 from theory._loose import ArrayLike, PerClient, Real, Reals, Weights
-from theory._validate import as_groups, as_points, positive
 from theory.conditioning import condition_number
 from theory.full_kernel import FullKernelComparison, compare_full
 from theory.inequality import Inequality, as_text, in_words
@@ -26,7 +26,6 @@ from theory.pooled import (
     PooledComparison,
     as_weights,
     compare_pooled,
-    own_covariances,
     pooled_kernel,
 )
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
@@ -121,7 +120,7 @@ def readings(
         tolerance: of the quadrature, where one is needed.
 
     Raises:
-        ValueError, TypeError: bad points, labels, alpha, covariances or weights.
+        ValueError, TypeError: bad points, labels, alpha, covariances or weights; a row of zeros.
     """
     (found,) = readings_over(x, client, (alpha,), covariances, weights=weights, tolerance=tolerance)
     return found
@@ -137,8 +136,9 @@ def readings_over(
     tolerance: Real = 1e-10,
 ) -> tuple[Readings, ...]:
     """As `readings`, at several α: the kernels are computed once."""
+    scales = as_alphas(alphas)
     kernels = reading_kernels(x, client, covariances, weights=weights, tolerance=tolerance)
-    return kernels.readings(alphas)
+    return kernels.readings(scales)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class ReadingKernels:
 
     def readings(self, alphas: Reals) -> tuple[Readings, ...]:
         """The readings at each α."""
-        scales = [positive(alpha, "alpha") for alpha in alphas]
+        scales = as_alphas(alphas)
         found = compare_pooled(self.pooled, self.magnitude, self.loss)
         masked, pooled = _masked(self.magnitude), _reading("pooled", found)
         return tuple(
@@ -193,11 +193,10 @@ def reading_kernels(
     tolerance: Real = 1e-10,
 ) -> ReadingKernels:
     """The kernels of `readings`, with its arguments."""
-    points = as_points(x)
-    groups = as_groups(client, len(points))
-    given = own_covariances(points, client, groups, covariances)
+    points, groups, given = comparable(x, client, covariances)
+    p = as_weights(weights, groups)
     magnitude, direction = both_kernels(points, client, given, tolerance)
-    pooled, loss = pooled_kernel(points, given, as_weights(weights, groups), tolerance)
+    pooled, loss = pooled_kernel(points, given, p, tolerance)
     return ReadingKernels(magnitude, direction, pooled, loss)
 
 
