@@ -211,15 +211,18 @@ def own_points(path: str, fingerprint: str, dimension: int | None) -> Any:
     from theory.data import read_points
     from theory.studies import principal
 
-    found = read_points(path)
+    try:
+        found = read_points(path)
+    except ValueError as error:
+        raise Refused(f"the points changed while the studies ran: {error}") from None
     if found.fingerprint != fingerprint:
-        raise ValueError(f"{path} changed while the studies ran: run the command again.")
+        raise Refused(f"{path} changed while the studies ran: run the command again.")
     return (found.x if dimension is None else principal(found.x, dimension)), found.client
 
 
 @dataclass(frozen=True)
 class Unwritten:
-    """What a worker returns where the disk refuses: that is no failure of the run."""
+    """What a worker returns where disk or data refuse: that is no failure of the run."""
 
     why: str
 
@@ -231,7 +234,7 @@ def execute(task: Task, report: Callable[[float], None]) -> str | Unwritten:
     try:
         with plain_warnings():
             return computed(task, report)
-    except OutputError as error:
+    except (OutputError, Refused) as error:
         return Unwritten(str(error))
 
 
@@ -400,6 +403,8 @@ def loaded(options: Options) -> Any:
     reads = place is not None and place.is_dir() and name in FEDERATIONS
     if place is not None and not (reads and FEDERATIONS[name].reads_data):
         if options.theory_only:
+            if name not in FEDERATIONS:
+                raise Refused(near("federation", name, FEDERATIONS))
             return described(place)
         if place.suffix == ".npz" or place.is_file() or any(place.glob("*.[cC][sS][vV]")):
             raise Refused(
@@ -430,7 +435,7 @@ def compute(tasks: Sequence[Task], workers: int) -> None:
 
     Raises:
         TaskError: a task failed.
-        OutputError: a task's records cannot be written.
+        OutputError: a task's records cannot be written, or its data changed.
     """
     from empirical.executor import Result, run_tasks
     from figures.records import OutputError
@@ -478,6 +483,7 @@ def run_section(name: str, options: Options) -> bool:
     todo: list[Task] = []
     if options.redraw:
         shown, store = read_index(index, name), RunStore(options.out / "runs")
+        refuse_others(options, shown["options"])
     else:
         found, tasks = loaded(options), []
         own = None if isinstance(found, str) else found.manifest
@@ -507,6 +513,17 @@ def run_section(name: str, options: Options) -> bool:
         replace_files(index, name, product.written)
     report_on(product)
     return product.proven_hold
+
+
+def refuse_others(options: Options, shown: Mapping[str, Any]) -> None:
+    """Refuse options that --redraw could only ignore: those that ask for other runs than shown."""
+    for name in ("preset", "federation", "data", "seeds", "theory_only", "device"):
+        given = getattr(options, name)
+        if given != getattr(Options, name) and str(given) != str(shown.get(name)):
+            raise Refused(
+                f"--redraw draws what was shown last, which was not with --{name.replace('_', '-')}"
+                f"{'' if given is True else f' {given}'}: leave that out, or --redraw."
+            )
 
 
 def mention_older(manifests: Mapping[str, Any], new: set[str]) -> None:
@@ -594,7 +611,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parsed(arguments: Sequence[str] | None) -> Options:
-    """Read the command line; the parser prints its help itself."""
+    """Read the command line; the parser prints its help itself.
+
+    Raises:
+        Refused: an empty value, which as a path would mean this folder, or a flag given twice.
+    """
+    words, seen = list(sys.argv[1:] if arguments is None else arguments), set()
+    for word, after in zip(words, [*words[1:], "nothing"], strict=False):
+        flag, equals, value = word.partition("=")
+        flag = flag.replace("_", "-")
+        if not flag.startswith("--"):
+            continue
+        if not (value if equals else after).strip():
+            raise Refused(f"{flag} is empty: give it a value, or leave it out.")
+        if flag in seen:
+            raise Refused(f"{flag} is given twice: give it once.")
+        seen.add(flag)
     try:
         return tyro.cli(Options, args=arguments, description=Options.__doc__)
     except BrokenPipeError:
@@ -625,7 +657,8 @@ def explain(error: Exception, options: Options) -> int:
         complain(str(error))
         return 2
     if isinstance(error, TaskError):
-        complain(f"{error}. {left_traceback(error, options.out)}; finished runs are kept.")
+        failure = str(error).rstrip(".")
+        complain(f"{failure}. {left_traceback(error, options.out)}; finished runs are kept.")
         return 3
     raise error
 

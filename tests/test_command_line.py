@@ -30,6 +30,12 @@ REFUSED = {
     "device": ((*SECTION, "--device", "gpu"), ("unknown device 'gpu'", "'cuda'")),
     "both": ((*SECTION, "--redraw", "--fresh"), ("--redraw", "--fresh", "one of them")),
     "no seeds redrawn": ((*SECTION, "--redraw", "--seeds", "0"), ("--seeds must be",)),
+    "empty data": ((*SECTION, "--theory-only", "--data="), ("--data is empty",)),
+    "blank data": ((*SECTION, "--theory-only", "--data", " "), ("--data is empty",)),
+    "empty seeds": ((*SECTION, "--seeds", ""), ("--seeds is empty",)),
+    "data twice": ((*SECTION, "--data", "a", "--data=b"), ("--data is given twice",)),
+    "flag twice": ((*SECTION, "--theory-only", "--theory_only"), ("--theory-only is given twice",)),
+    "section twice": ((*SECTION, *SECTION), ("--section is given twice",)),
     "far CUDA": ((*SECTION, "--device", "cuda:99"), ("'cuda:99' is not there", "'cpu'")),
 }
 
@@ -49,6 +55,14 @@ def test_bad_input_is_refused_in_one_sentence(cli, tmp_path, arguments, words):
     for word in words:
         assert word in outcome.sentence
     assert outcome.out == ""
+
+
+@pytest.mark.parametrize("empty", [("--out", ""), ("--out=",), ("--out", "  ")])
+def test_an_empty_place_for_results_is_not_this_folder(cli, tmp_path, monkeypatch, empty):
+    monkeypatch.chdir(tmp_path)
+    outcome = cli(*SECTION, *empty)
+    assert outcome.code == 2 and "--out is empty" in outcome.sentence
+    assert not list(tmp_path.iterdir())
 
 
 @no_cuda

@@ -214,6 +214,55 @@ def test_points_that_change_while_the_studies_run_are_noticed(own):
         paper_repro.own_points(str(file), "0" * 64, None)
 
 
+@pytest.mark.parametrize("change", ["other points", "damaged", "gone"])
+def test_points_that_change_during_the_run_are_bad_input(cli, tmp_path, monkeypatch, change):
+    file, real = tmp_path / "points.npz", paper_repro.compute
+    np.savez(file, **dict(zip(("x", "client"), arrays(), strict=True)))
+
+    def compute(tasks, workers):
+        if change == "other points":
+            np.savez(file, **dict(zip(("x", "client"), arrays(seed=1), strict=True)))
+        else:
+            file.unlink()
+        if change == "damaged":
+            file.write_bytes(b"1,2,3")
+        real(tasks, workers)
+
+    monkeypatch.setattr(paper_repro, "compute", compute)
+    outcome = cli(*THEORY, "--data", file, "--workers", 1, "--out", tmp_path / "out")
+    assert outcome.code == 2 and "changed while the studies ran" in outcome.sentence
+    assert str(file) in outcome.sentence and ".." not in outcome.sentence
+    assert not (tmp_path / "out" / "traceback.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["xyz", "./mine", "digit"])
+def test_an_unknown_federation_beside_own_points_is_refused(cli, own, name):
+    file, out = own
+    outcome = cli(*THEORY, "--data", file, "--federation", name, "--out", out)
+    assert outcome.code == 2 and f"Unknown federation '{name}'" in outcome.sentence
+    assert "digits" in outcome.sentence and outcome.out == ""
+
+
+OTHERS = [
+    ("--data", "other.npz"),
+    ("--seeds", "2"),
+    ("--preset", "paper"),
+    ("--device", "cuda"),
+    ("--federation", "other"),
+]
+
+
+@pytest.mark.parametrize("asked", OTHERS, ids=[option for option, _ in OTHERS])
+def test_redraw_refuses_what_it_would_ignore(cli, own, undrawn, asked):
+    _, out = own
+    redraw = ("--section", "convergence", "--redraw", "--out", out)
+    outcome = cli(*redraw, *asked)
+    assert outcome.code == 2 and " ".join(asked) in outcome.sentence and outcome.out == ""
+    path = out / "convergence" / "runs.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))["options"]["data"]
+    assert cli(*redraw, "--data", stored, *THEORY[2:]).code == 0
+
+
 def test_the_commands_of_the_readme_run_as_printed(cli, tmp_path, monkeypatch, undrawn):
     text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     block = text.split("## Your own data")[1].split("```bash\n")[1].split("```")[0]

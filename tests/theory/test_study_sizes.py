@@ -94,6 +94,27 @@ def test_what_cannot_be_whitened_is_left_out_in_words(given, words):
         }
 
 
+def test_what_is_said_to_be_compared_is_what_is_compared():
+    given = points((3, 40), 5)
+    found = describe(given, 20)
+    (sentence,) = [text for text in found.sentences if "are compared" in text]
+    compared, left_out = sentence.split(";", 1)
+    data, metrics, studies = (given.x, given.client), set(), set()
+    for study in convergence_plan("default", found.source, found):
+        if study.config["data"] == found.source:
+            studies.add(study.config["study"])
+            run = STUDIES[study.config["study"]](study.config, data, generators, lambda _: None)
+            metrics |= {row["metric"] for row in run}
+    for words, name in (("smallest", "lambda_min"), ("largest", "lambda_max")):
+        assert (words in compared) == any(metric.startswith(name) for metric in metrics), metrics
+    for words, study in (
+        ("exact kernel", "exact"),
+        ("readings", "readings"),
+        ("regimes", "regime"),
+    ):
+        assert (words in left_out) == (study not in studies)
+
+
 def test_points_on_one_line_are_named_by_their_places():
     given = points((20, 20), 5)
     given.x[7] = given.x[3]

@@ -77,8 +77,9 @@ def describe(points: Points, most_dimensions: int) -> Described:
         )
     if why:
         sentences.append(
-            "On these points only λ_min(G∞) and λ_min(G*∞) are compared; regimes, networks and all "
-            f"else that whitens clients are left out: {why}."
+            "On these points only the smallest and largest eigenvalues and the condition numbers of "
+            "G∞ and G*∞ are compared; the exact kernel of BN, the readings of the full kernel, "
+            f"regimes, networks and all else that whitens clients are left out: {why}."
         )
     return Described(
         points.source, points.fingerprint, sizes, x.shape[1], dimension, headline, tuple(sentences)
