@@ -47,6 +47,7 @@ class Verdict:
             NaN if the latter is not positive.
         kernel: "printed" for Eq. (10), "normalised" for κ₁/(dλ).
         method: "both kernels stored", or how the bounds were found without.
+        one_client: whether there is one client, so that G∞ and G*∞ are the same matrix.
     """
 
     verdict: Judgement
@@ -62,6 +63,7 @@ class Verdict:
     ratio: float
     kernel: str
     method: str = STORED
+    one_client: bool = False
 
     @property
     def cause(self) -> str:
@@ -72,7 +74,11 @@ class Verdict:
     def inequality(self) -> Inequality:
         """λ_min(G∞) ≤ λ_min(G*∞) with both sides."""
         return Inequality(
-            "λ_min(G∞) ≤ λ_min(G*∞)", "Corollary III.6", self.aggregated, self.client_specific
+            "λ_min(G∞) ≤ λ_min(G*∞)",
+            "Corollary III.6",
+            self.aggregated,
+            self.client_specific,
+            self.one_client,
         )
 
     def __str__(self) -> str:
@@ -106,7 +112,7 @@ def compare_smallest_eigenvalues(  # noqa: PLR0913 - the data, the kernel, and t
     memory: "Real | None" = None,
     progress: "Progress | None" = None,
 ) -> Verdict:
-    """Corollary III.6 on data: λ_min(G*∞) ≤ λ_min(G∞), certified, and what drives both.
+    """Corollary III.6 on data: λ_min(G*∞) ≥ λ_min(G∞), certified, and what drives both.
 
     Both kernels are taken from one matrix, so that the blocks of G*∞ are literally those of G∞.
     n = 3,000 points take a few seconds. Where both and one copy exceed the memory, G∞ is not
@@ -191,6 +197,7 @@ def _verdict(found: AtScale, clients: int, kernel: str) -> Verdict:
         ratio,
         kernel,
         found.method,
+        clients == 1,
     )
 
 

@@ -86,13 +86,14 @@ def step_sizes(verdict: Verdict) -> StepSizes:
         (verdict.client_specific, verdict.largest_client_specific),
     )
     whole, own = (condition_number(*pair) for pair in pairs)
-    largest = Inequality("λ_max(G*) ≤ λ_max(G)", "interlacing", pairs[1][1], pairs[0][1])
+    same = verdict.one_client
+    largest = Inequality("λ_max(G*) ≤ λ_max(G)", "interlacing", pairs[1][1], pairs[0][1], same)
     step_gain = quotient(pairs[0][1], pairs[1][1], "λ_max(G)/λ_max(G*)")
     if whole is None or own is None:
         return StepSizes(largest, None, None, step_gain, None)
     return StepSizes(
         largest,
-        Inequality("κ(G*) ≤ κ(G)", "interlacing", own, whole),
+        Inequality("κ(G*) ≤ κ(G)", "interlacing", own, whole, same),
         quotient(pairs[1][0], pairs[0][0], "λ_min(G*)/λ_min(G)"),
         step_gain,
         quotient(whole, own, "κ(G)/κ(G*)"),

@@ -57,6 +57,7 @@ class FullKernelComparison:
         largest_client_specific: λ_max(Λ*∞).
         alpha: the scale of the initialisation.
         method: how the kernels were computed.
+        one_client: whether there is one client, so that Λ∞ and Λ*∞ are the same matrix.
     """
 
     aggregated: Enclosure
@@ -65,6 +66,7 @@ class FullKernelComparison:
     largest_client_specific: Enclosure
     alpha: float
     method: str
+    one_client: bool = False
 
     @property
     def inequality(self) -> Inequality:
@@ -74,6 +76,7 @@ class FullKernelComparison:
             "Corollary III.6, stretched",
             self.aggregated,
             self.client_specific,
+            self.one_client,
         )
 
     def __str__(self) -> str:
@@ -129,6 +132,7 @@ def compare_full(magnitude: Kernel, direction: Kernel, alpha: float) -> FullKern
         largest_eigenvalue(masked.matrix, masked.error),
         alpha,
         magnitude.method,
+        len(magnitude.groups.names) == 1,
     )
 
 

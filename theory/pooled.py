@@ -67,6 +67,7 @@ class PooledComparison:
         loss: a bound of μ, the least number with S_i ⪯ μS for every client.
         client: the client that attains λ_min(G*∞).
         method: how the kernels were computed.
+        one_client: whether there is one client, so that S = S_1 and both kernels are the same.
     """
 
     aggregated: Enclosure
@@ -76,6 +77,7 @@ class PooledComparison:
     loss: float
     client: Hashable
     method: str
+    one_client: bool = False
 
     @property
     def inequality(self) -> Inequality:
@@ -85,6 +87,7 @@ class PooledComparison:
             "Corollary III.6, stretched",
             self.aggregated,
             self.client_specific,
+            self.one_client,
         )
 
     @property
@@ -95,6 +98,7 @@ class PooledComparison:
             "derived here",
             self.aggregated,
             self.client_specific.scaled(self.loss),
+            self.one_client,  # μ = 1
         )
 
     def __str__(self) -> str:
@@ -139,7 +143,7 @@ def pooled_comparison(
     p = as_weights(weights, groups)
     own = client_kernel(points, client, given, tolerance=tolerance)
     whole, loss = pooled_kernel(points, given, p, tolerance)
-    return compare_pooled(whole, own, loss)
+    return compare_pooled(whole, own, loss, len(groups.names) == 1)
 
 
 def pooled_kernel(
@@ -157,8 +161,8 @@ def pooled_kernel(
     return whole, _loss(covariances, pooled, p)
 
 
-def compare_pooled(whole: Kernel, own: Kernel, loss: float) -> PooledComparison:
-    """As `pooled_comparison`, from kernels that are there already."""
+def compare_pooled(whole: Kernel, own: Kernel, loss: float, one_client: bool) -> PooledComparison:
+    """As `pooled_comparison`, from kernels that are there already; `one_client` if S = S_1."""
     masked = own.masked()
     low_star = smallest_eigenvalue(masked, masked.errors)
     return PooledComparison(
@@ -169,6 +173,7 @@ def compare_pooled(whole: Kernel, own: Kernel, loss: float) -> PooledComparison:
         loss,
         low_star.block,
         whole.method,
+        one_client,
     )
 
 
@@ -224,6 +229,8 @@ def _loss(
     p: Mapping[Hashable, Fraction],
 ) -> float:
     """A bound of μ: S_i ⪯ μS, certified; 1/min p_i where nothing better is."""
+    if len(p) == 1:
+        return 1.0
     most = _certify.rounded(1 / min(p.values()), up=True)
     if isotropic(covariances):
         mean = sum(p[n] * Fraction(v) for n, v in covariances.items())  # type: ignore[arg-type]

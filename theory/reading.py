@@ -87,10 +87,9 @@ class Readings:
         """A block of text for a terminal."""
         lines = [f"Which reading of Corollary III.6 holds (α = {self.alpha:g}; {self.method})"]
         for reading in self:
-            always = ", as proven" if reading.proven else ""
             for inequality in reading.inequalities().values():
                 lines += [
-                    f"  {reading.name}: {inequality.name}: {in_words(inequality)}{always}",
+                    f"  {reading.name}: {inequality.name}: {in_words(inequality, reading.proven)}",
                     f"    {as_text(inequality.lhs)} and {as_text(inequality.rhs)}",
                 ]
         return "\n".join(lines)
@@ -150,12 +149,14 @@ class ReadingKernels:
         direction: V∞ with S_i.
         pooled: G∞ with the pooled S.
         loss: a bound of μ.
+        one_client: whether S is of one client, whose S_1 it then is.
     """
 
     magnitude: Kernel
     direction: Kernel
     pooled: Kernel
     loss: float
+    one_client: bool
 
     def restricted(self, rows: Int[np.ndarray, " k"]) -> "ReadingKernels":
         """The kernels of some of the points, S_i and S unchanged."""
@@ -164,12 +165,13 @@ class ReadingKernels:
             self.direction.restricted(rows),
             self.pooled.restricted(rows),
             self.loss,
+            self.one_client,
         )
 
     def readings(self, alphas: Reals) -> tuple[Readings, ...]:
         """The readings at each α."""
         scales = as_alphas(alphas)
-        found = compare_pooled(self.pooled, self.magnitude, self.loss)
+        found = compare_pooled(self.pooled, self.magnitude, self.loss, self.one_client)
         masked, pooled = _masked(self.magnitude), _reading("pooled", found)
         return tuple(
             Readings(
@@ -197,7 +199,7 @@ def reading_kernels(
     p = as_weights(weights, groups)
     magnitude, direction = both_kernels(points, client, given, tolerance)
     pooled, loss = pooled_kernel(points, given, p, tolerance)
-    return ReadingKernels(magnitude, direction, pooled, loss)
+    return ReadingKernels(magnitude, direction, pooled, loss, len(groups.names) == 1)
 
 
 def _masked(kernel: Kernel) -> Reading:
@@ -206,7 +208,7 @@ def _masked(kernel: Kernel) -> Reading:
         (extreme(kernel.matrix, kernel.error), extreme(masked, masked.errors))
         for extreme in (smallest_eigenvalue, largest_eigenvalue)
     )
-    return _compared("masked", low, high)
+    return _compared("masked", low, high, len(kernel.groups.names) == 1)
 
 
 def _reading(name: str, found: PooledComparison | FullKernelComparison) -> Reading:
@@ -214,11 +216,15 @@ def _reading(name: str, found: PooledComparison | FullKernelComparison) -> Readi
         name,
         (found.aggregated, found.client_specific),
         (found.largest_aggregated, found.largest_client_specific),
+        found.one_client,
     )
 
 
 def _compared(
-    name: str, low: tuple[Enclosure, Enclosure], high: tuple[Enclosure, Enclosure]
+    name: str,
+    low: tuple[Enclosure, Enclosure],
+    high: tuple[Enclosure, Enclosure],
+    same: bool,
 ) -> Reading:
     whole, own = _KERNELS[name]
     proven = name == "masked"
@@ -226,11 +232,11 @@ def _compared(
     before, after = (condition_number(*pair) for pair in zip(low, high, strict=True))
     condition = None
     if before is not None and after is not None:
-        condition = Inequality(f"κ({own}) ≤ κ({whole})", source, after, before)
+        condition = Inequality(f"κ({own}) ≤ κ({whole})", source, after, before, same)
     return Reading(
         name,
         proven,
-        Inequality(f"λ_min({whole}) ≤ λ_min({own})", source, *low),
-        Inequality(f"λ_max({own}) ≤ λ_max({whole})", source, high[1], high[0]),
+        Inequality(f"λ_min({whole}) ≤ λ_min({own})", source, *low, same),
+        Inequality(f"λ_max({own}) ≤ λ_max({whole})", source, high[1], high[0], same),
         condition,
     )

@@ -4,6 +4,7 @@ import pytest
 from theory.comparison import compare_smallest_eigenvalues
 from theory.conditioning import best_factors, condition_number, quotient, step_sizes
 from theory.gram import gram_matrix
+from theory.inequality import Inequality
 from theory.spectrum import Enclosure
 
 
@@ -41,6 +42,25 @@ def test_a_singular_kernel_has_steps_but_no_condition_number():
     found = step_sizes(compare_smallest_eigenvalues(x, [0, 0, 0, 1, 1, 1]))
     assert found.largest.verdict == "certified" and found.step_gain.lower > 1
     assert (found.condition, found.smallest_gain, found.gain) == (None, None, None)
+
+
+def test_one_client_is_an_equality():
+    x = np.random.default_rng(0).standard_normal((6, 4))
+    found = compare_smallest_eigenvalues(x - x.mean(axis=0), ["a"] * 6)
+    steps = step_sizes(found)
+    assert found.one_client and not verdict()[2].one_client
+    for inequality in (found.inequality, steps.largest, steps.condition):
+        assert inequality.same and inequality.verdict == "certified"
+        assert inequality.slack == inequality.slack_decades == 0.0
+
+
+def test_one_number_in_two_places_is_a_bug():
+    ends = Enclosure(2.0, 3.0, ""), Enclosure(0.0, 1.0, "")
+    assert Inequality("λ ≤ λ", "", *ends, same=True).verdict == "violated"
+    assert Inequality("λ ≤ λ", "", *ends[::-1], same=True).verdict == "certified"
+    wide = Enclosure(0.0, 3.0, ""), Enclosure(1.0, 2.0, "")
+    assert Inequality("λ ≤ μ", "", *wide).verdict == "consistent"
+    assert Inequality("λ ≤ λ", "", *wide, same=True).verdict == "certified"
 
 
 def test_the_best_factors_are_reached_by_gradient_descent():

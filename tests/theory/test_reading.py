@@ -82,15 +82,6 @@ def test_a_singular_kernel_has_no_condition_number():
     assert found.masked.smallest.verdict in ("certified", "consistent")
 
 
-def test_one_client_is_compared_with_itself():
-    x, _ = sample(7)
-    found = readings(x, ["a"] * 9, 1.0, 2.0)
-    for reading in found:
-        for inequality in reading.inequalities().values():
-            assert inequality.verdict == "consistent"
-            assert inequality.lhs.midpoint == pytest.approx(inequality.rhs.midpoint, rel=1e-9)
-
-
 def test_bad_input_is_refused_in_one_sentence():
     x, client = sample(8)
     with pytest.raises(ValueError, match="alpha must be positive"):
@@ -144,3 +135,40 @@ def test_what_is_proven_holds_for_general_covariances(seed):
     assert "quadrature" in found.method and found.remains.verdict == "certified"
     for inequality in found.masked.inequalities().values():
         assert inequality.verdict == "certified"
+
+
+@pytest.mark.parametrize("covariances", [1.0, {"a": 3.0}, np.diag([1.0, 2.0, 3.0]), None])
+def test_with_one_client_both_sides_of_every_reading_are_one_matrix(covariances):
+    x = np.random.default_rng(0).standard_normal((6, 3))
+    found = readings(x - x.mean(axis=0), ["a"] * 6, 1.3, covariances, tolerance=1e-6)
+    for reading in found:
+        assert len(reading.inequalities()) == 3
+        for inequality in reading.inequalities().values():
+            assert inequality.same and inequality.verdict == "certified"
+            assert inequality.lhs.midpoint == pytest.approx(inequality.rhs.midpoint, rel=1e-9)
+            # One number: its two enclosures meet.
+            assert inequality.lhs.lower <= inequality.rhs.upper
+            assert inequality.rhs.lower <= inequality.lhs.upper
+    assert found.remains.verdict == "certified"
+    assert str(found).count("holds, certified") == 9 and "not decided" not in str(found)
+
+
+def test_draws_of_one_client_from_a_pool_of_two_keep_the_pooled_covariance():
+    x, client, covariances = general(2, n=12)
+    kernels = reading_kernels(x, client, covariances, tolerance=1e-6)
+    (found,) = kernels.restricted(np.flatnonzero(client == "a")).readings([1.0])
+    assert found.masked.smallest.same and found.full.smallest.same
+    assert not found.pooled.smallest.same
+    gap = found.pooled.smallest.lhs.midpoint - found.pooled.smallest.rhs.midpoint
+    assert abs(gap) > 1e-4 * found.pooled.smallest.rhs.midpoint
+
+
+def test_an_equality_of_a_proven_reading_holds_and_is_not_called_undecided():
+    # Uncoupled but for one client: the pair of client a drives both kernels.
+    x = np.array([[1.0, 0, 0], [1.0, 1e-9, 0], [-1.0, 1e-9, 1e-9], [-1.0, 0, 2e-9]])
+    found = readings(x, ["a", "a", "b", "b"], 1.0, 1.0)
+    assert found.masked.smallest.verdict == "consistent"
+    lines = str(found).splitlines()
+    (line,) = [text for text in lines if text.startswith("  masked: λ_min")]
+    assert line.endswith("holds, as proven: equal up to the width of the enclosures")
+    assert any(text.startswith("  pooled: λ_min") and "not decided" in text for text in lines)

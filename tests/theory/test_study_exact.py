@@ -67,3 +67,11 @@ def test_singular_covariances_of_different_ranges_are_recorded_and_not_guessed()
 def test_more_directions_than_there_are_is_refused():
     with pytest.raises(ValueError, match="6 dimensions"):
         rows({**CONFIG, "kept": [7]})
+
+
+def test_with_one_client_both_kernels_are_one_matrix_and_the_claim_is_certified():
+    x = np.random.default_rng(0).standard_normal((30, 5))
+    config = {**CONFIG, "data": "own", "clients": 1}
+    found = rows(config, (x, np.repeat("a", 30)))
+    verdicts = [(r["value"], r["note"]) for r in found if r["metric"] == "exact"]
+    assert verdicts == [(1.0, "certified")] * 4
