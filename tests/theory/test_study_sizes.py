@@ -105,8 +105,9 @@ def test_what_is_said_to_be_compared_is_what_is_compared():
             studies.add(study.config["study"])
             run = STUDIES[study.config["study"]](study.config, data, generators, lambda _: None)
             metrics |= {row["metric"] for row in run}
-    for words, name in (("smallest", "lambda_min"), ("largest", "lambda_max")):
-        assert (words in compared) == any(metric.startswith(name) for metric in metrics), metrics
+    for words in ("smallest eigenvalue", "largest eigenvalue", "condition"):
+        said = words.split()[0] in compared and words.split()[-1] in compared
+        assert said == (words.replace(" ", "_") in metrics), metrics
     for words, study in (
         ("exact kernel", "exact"),
         ("readings", "readings"),

@@ -77,8 +77,8 @@ def describe(points: Points, most_dimensions: int) -> Described:
         )
     if why:
         sentences.append(
-            "On these points only the smallest and largest eigenvalues and the condition numbers of "
-            "G∞ and G*∞ are compared; the exact kernel of BN, the readings of the full kernel, "
+            "On these points only the smallest and largest eigenvalues and the condition numbers "
+            "of G∞ and G*∞ are compared; the exact kernel of BN, the readings of the full kernel, "
             f"regimes, networks and all else that whitens clients are left out: {why}."
         )
     return Described(
