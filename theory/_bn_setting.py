@@ -113,7 +113,7 @@ def setting(  # noqa: PLR0913
     """Checks the arguments of `bn_gram_matrix`; `apart` if no two clients are ever compared."""
     given = as_points(x)
     groups = as_groups(client, len(given))
-    if component not in ("magnitude", "direction"):
+    if not isinstance(component, str) or component not in ("magnitude", "direction"):
         raise ValueError(f'component must be "magnitude" or "direction", not {component!r}.')
     floor, scale = non_negative(eps, "eps"), positive(alpha, "alpha")
     originals = as_covariances(covariances, groups, given.shape[1])

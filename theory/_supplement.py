@@ -39,7 +39,7 @@ def supplement(angle: Real) -> Decimal:
     """
     value = real(angle, "angle")
     if not 0 < value <= math.pi:  # the double nearest to π lies below it
-        raise ValueError(f"angle must lie between 0 and π (radians), not {value:g}.")
+        raise ValueError(f"angle must lie between 0 and π (radians), not {value!r}.")
     return _PI - Decimal(value)
 
 

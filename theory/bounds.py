@@ -156,10 +156,10 @@ def as_term(value: object, name: str, largest: float) -> Term:
     else:
         number = real(value, name)
         if not 0 <= number <= largest:
-            raise ValueError(f"{name} = {number:g} is outside [0, {largest:g}]: {_advice(largest)}")
+            raise ValueError(f"{name} = {number!r} is outside [0, {largest:g}]: {_advice(largest)}")
         found = Term(name, number, number, "given as a number")
     if found.lower > largest or (found.upper is not None and found.upper < 0):
-        ends = f"[{found.lower:g}, {'unknown' if found.upper is None else f'{found.upper:g}'}]"
+        ends = f"[{found.lower!r}, {'unknown' if found.upper is None else repr(found.upper)}]"
         raise ValueError(f"{name} in {ends} is outside [0, {largest:g}]: {_advice(largest)}")
     upper = None if found.upper is None else min(found.upper, largest)
     return replace(found, lower=max(found.lower, 0.0), upper=upper)
@@ -189,7 +189,7 @@ def float_weights(weights: object) -> Float[np.ndarray, " n"]:
     """Weights ≥ 0 that sum to 1 up to rounding, or advice."""
     values = as_vector(weights, "weights")
     if values.min() < 0:
-        raise ValueError(f"weights must not be negative, but one is {values.min():g}.")
+        raise ValueError(f"weights must not be negative, but one is {float(values.min())!r}.")
     total = math.fsum(values)
     if abs(total - 1) > 1e-6:
         raise ValueError(

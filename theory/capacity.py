@@ -31,7 +31,7 @@ def divergence_capacity(vc_dimension: Whole, n: Whole, delta: Real) -> Term:
         TypeError, ValueError: d or n no positive integer; δ outside (0, 1).
     """
     d, count, risk = _sampling(vc_dimension, n, delta)
-    value = 4 * math.sqrt((2 * d * math.log(2 * count) + math.log(2 / risk)) / count)
+    value = 4 * math.sqrt((2 * d * math.log(2 * count) + math.log(2) - math.log(risk)) / count)
     return _around("capacity of the divergence", value, "4√((2d log 2n + log(2/δ))/n)", risk)
 
 
@@ -47,7 +47,7 @@ def risk_capacity(vc_dimension: Whole, n: Whole, delta: Real) -> Term:
     growth = points * math.log(2)
     if points > d:
         growth = min(growth, d * (1 + math.log(points / d)))
-    value = 2 * math.sqrt((growth + math.log(4 / risk)) / count)
+    value = 2 * math.sqrt((growth + math.log(4) - math.log(risk)) / count)
     return _around("capacity of the risk", value, "2√((log Π(2n) + log(4/δ))/n)", risk)
 
 
@@ -64,7 +64,7 @@ def capacity_order(vc_dimension: Whole, n: Whole, delta: Real) -> float:
     d, count, risk = _sampling(vc_dimension, n, delta)
     if count <= d:
         raise ValueError(
-            f"the order is meant for n > d: n = {count:.6g} points and VC dimension {d:.6g} give "
+            f"the order is meant for n > d: n = {n} points and VC dimension {vc_dimension} give "
             "no positive log(n/d); divergence_capacity has no such limit."
         )
     return math.sqrt((d * math.log(count / d) - math.log(risk)) / count)

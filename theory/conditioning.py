@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from theory import _certify
+from theory._loose import Anything
 from theory.comparison import Verdict
 from theory.inequality import Inequality
 from theory.spectrum import Enclosure
@@ -41,12 +42,16 @@ class StepSizes:
     gain: Enclosure | None
 
 
-def quotient(numerator: Enclosure, denominator: Enclosure, method: str) -> Enclosure:
+def quotient(
+    numerator: Enclosure | Anything, denominator: Enclosure | Anything, method: str
+) -> Enclosure:
     """Encloses a quotient of two positive numbers, rounded outwards.
 
     Raises:
+        TypeError: either is no enclosure.
         ValueError: either may be 0 or negative.
     """
+    _refuse_no_enclosures(numerator=numerator, denominator=denominator)
     if numerator.lower <= 0 or denominator.lower <= 0:
         raise ValueError(f"{method} needs positive numbers: an enclosure reaches down to 0.")
     low = Fraction(numerator.lower) / Fraction(denominator.upper)
@@ -54,20 +59,31 @@ def quotient(numerator: Enclosure, denominator: Enclosure, method: str) -> Enclo
     return Enclosure(_certify.rounded(low, up=False), _certify.rounded(high, up=True), method)
 
 
-def condition_number(smallest: Enclosure, largest: Enclosure) -> Enclosure | None:
-    """κ = λ_max/λ_min of a symmetric positive definite matrix; None where λ_min may be 0."""
+def condition_number(
+    smallest: Enclosure | Anything, largest: Enclosure | Anything
+) -> Enclosure | None:
+    """κ = λ_max/λ_min of a symmetric positive definite matrix; None where λ_min may be 0.
+
+    Raises:
+        TypeError: either is no enclosure.
+    """
+    _refuse_no_enclosures(smallest=smallest, largest=largest)
     if smallest.lower <= 0 or largest.lower <= 0:
         return None
     return quotient(largest, smallest, "λ_max/λ_min")
 
 
-def best_factors(condition: Enclosure) -> tuple[Enclosure, Enclosure]:
+def best_factors(condition: Enclosure | Anything) -> tuple[Enclosure, Enclosure]:
     """The factor a step at the best fixed η, from κ: of Theorem III.4, and of the linearisation.
 
     Returns:
         1 − 1/(2κ), of ‖f − y‖² at η = 1/λ_max; (κ − 1)/(κ + 1), of ‖f − y‖ at
         η = 2/(λ_min + λ_max). Derived in this module's docstring.
+
+    Raises:
+        TypeError: κ is no enclosure, such as None where there is none.
     """
+    _refuse_no_enclosures(condition=condition)
     low, high = (max(Fraction(end), Fraction(1)) for end in (condition.lower, condition.upper))
     return (
         _outwards(1 - 1 / (2 * low), 1 - 1 / (2 * high), "1 − 1/(2κ)"),
@@ -75,12 +91,20 @@ def best_factors(condition: Enclosure) -> tuple[Enclosure, Enclosure]:
     )
 
 
-def step_sizes(verdict: Verdict) -> StepSizes:
+def step_sizes(verdict: Verdict | Anything) -> StepSizes:
     """λ_max(G*) <= λ_max(G) and κ(G*) <= κ(G), by interlacing, with what each of them gains.
 
     Args:
         verdict: of `compare_smallest_eigenvalues`, whose kernels are one matrix and its blocks.
+
+    Raises:
+        TypeError: something else than that.
     """
+    if not isinstance(verdict, Verdict):
+        raise TypeError(
+            "verdict must be what compare_smallest_eigenvalues returns, not "
+            f"{type(verdict).__name__}."
+        )
     pairs = (
         (verdict.aggregated, verdict.largest_aggregated),
         (verdict.client_specific, verdict.largest_client_specific),
@@ -98,6 +122,14 @@ def step_sizes(verdict: Verdict) -> StepSizes:
         step_gain,
         quotient(whole, own, "κ(G)/κ(G*)"),
     )
+
+
+def _refuse_no_enclosures(**values: object) -> None:
+    for name, value in values.items():
+        if not isinstance(value, Enclosure):
+            raise TypeError(
+                f"{name} must be an Enclosure, such as smallest_eigenvalue gives, not {value!r}."
+            )
 
 
 def _outwards(low: Fraction, high: Fraction, method: str) -> Enclosure:

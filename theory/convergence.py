@@ -205,8 +205,8 @@ def _check_run(source: str, run: Trajectory, e0: float, step_size: Real | None) 
         )
     if e0 > run.e0_limit:
         raise ValueError(
-            f"e0 = {e0:.6g} belongs to another kernel: with the covariances S of this run "
-            f"λ_min(G∞) cannot exceed {run.e0_limit:.6g}, the smallest xᵀS⁻¹x/2. Bring the e0 of "
+            f"e0 = {e0!r} belongs to another kernel: with the covariances S of this run "
+            f"λ_min(G∞) cannot exceed {run.e0_limit!r}, the smallest xᵀS⁻¹x/2. Bring the e0 of "
             "these covariances."
         )
     if not np.isfinite(run.rounding).all():

@@ -21,6 +21,7 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def crosscheck(x: ArrayLike, alpha: Real = 1.0, order: Whole = 1) -> Agreement:
         ModuleNotFoundError: neural-tangents is not installed.
         ValueError, TypeError: bad points, alpha or order.
     """
-    if order not in (0, 1):
+    if isinstance(order, bool) or not isinstance(order, Integral) or order not in (0, 1):
         raise ValueError(f"order must be 1 (for κ₁) or 0 (for P₀), not {order!r}.")
     magnitude = gram_matrix(x, alpha)
     version_of = importlib.metadata.version

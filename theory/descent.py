@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theory._engine import Engine
-from theory._loose import ArrayLike, Real, Steps, Whole
+from theory._loose import Anything, ArrayLike, Real, Steps, Whole
 from theory._validate import as_matrix, as_real_array, positive
 from theory.kernel_spectra import KernelSpectra, as_spectra, extremes
 from theory.network import Array, Inputs, Network, as_inputs, at_least
@@ -76,8 +76,8 @@ class Trajectory:
 
 
 def gradient_descent(
-    network: Network,
-    problem: Problem,
+    network: Network | Anything,
+    problem: Problem | Anything,
     *,
     step_size: Real,
     steps: Whole,
@@ -102,8 +102,7 @@ def gradient_descent(
     Raises:
         ValueError, TypeError: bad points, targets, labels, covariances, step size or step number.
     """
-    inputs = as_inputs(network, problem.x, problem.client, problem.covariances)
-    targets = as_targets(problem.y, len(inputs.x))
+    inputs, targets = as_task(network, problem)
     eta = positive(step_size, "step_size")
     total = at_least(steps, 0, "steps")
     wanted = as_steps(kernels_at, total)
@@ -189,6 +188,18 @@ def linearised_losses(
             if weight > 0:
                 out += weight * rate**times
     return out
+
+
+def as_task(
+    network: Network | Anything, problem: Problem | Anything
+) -> tuple[Inputs, Float[Array, " n"]]:
+    """Validates a regression task against a network."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"problem must be a Problem(x, y, client, covariances), not {type(problem).__name__}."
+        )
+    inputs = as_inputs(network, problem.x, problem.client, problem.covariances)
+    return inputs, as_targets(problem.y, len(inputs.x))
 
 
 def as_targets(values: ArrayLike, count: int, name: str = "y") -> Float[Array, " n"]:

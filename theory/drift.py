@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theory._engine import Engine
-from theory._loose import ArrayLike, Real, Steps, Whole
+from theory._loose import Anything, ArrayLike, Real, Steps, Whole
 from theory._validate import as_matrix, positive
-from theory.descent import Problem, as_steps, as_targets, descend
+from theory.descent import Problem, as_steps, as_task, descend
 from theory.finite_width import Kernels, kernels_of
 from theory.gram import direction_gram_matrix, normalised_gram_matrix
 from theory.network import Array, Inputs, Network, as_inputs, at_least
@@ -52,7 +52,7 @@ class KernelDrift:
 
 
 def kernel_limits(
-    network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
+    network: Network | Anything, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
 ) -> Kernels:
     """V∞, G∞ (or G*∞) and Λ∞ = V∞/α² + G∞ of a network at infinite width, for S_i = λI.
 
@@ -73,8 +73,8 @@ def kernel_limits(
 
 
 def kernel_drift(
-    network: Network,
-    problem: Problem,
+    network: Network | Anything,
+    problem: Problem | Anything,
     limits: Kernels | None = None,
     *,
     step_size: Real,
@@ -98,8 +98,7 @@ def kernel_drift(
         ValueError, TypeError: bad points, targets, labels, covariances, step size or steps; limits
             of a wrong shape, or none where the covariances are matrices.
     """
-    inputs = as_inputs(network, problem.x, problem.client, problem.covariances)
-    targets = as_targets(problem.y, len(inputs.x))
+    inputs, targets = as_task(network, problem)
     eta, total = positive(step_size, "step_size"), at_least(steps, 0, "steps")
     wanted = as_steps(kernels_at, total) | {0}
     limit = _limits_of(network, inputs) if limits is None else _checked(limits, len(targets))

@@ -20,7 +20,7 @@ convergence is promised.
 """
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,10 +28,10 @@ import numpy as np
 from jaxtyping import Float
 
 from theory._engine import Engine
-from theory._loose import Names, Real, Rounds, Whole
+from theory._loose import Anything, Names, Real, Rounds, Whole
 from theory._validate import as_groups, positive, real
-from theory.descent import Problem, as_targets, loss_limit
-from theory.network import Array, Inputs, Network, as_inputs, at_least
+from theory.descent import Problem, as_task, loss_limit
+from theory.network import Array, Inputs, Network, at_least
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class FederatedTrajectory:
 
 
 def federated_descent(
-    network: Network,
-    problem: Problem,
+    network: Network | Anything,
+    problem: Problem | Anything,
     *,
     step_size: Real,
     rounds: Whole,
@@ -97,8 +97,7 @@ def federated_descent(
             round without a client, with one twice or with one that has no points; a number of
             rounds that `participants` does not match.
     """
-    inputs = as_inputs(network, problem.x, problem.client, problem.covariances)
-    targets = as_targets(problem.y, len(inputs.x))
+    inputs, targets = as_task(network, problem)
     eta, total = positive(step_size, "step_size"), at_least(rounds, 0, "rounds")
     steps = at_least(local_steps, 1, "local_steps")
     server = _Server(network, inputs, targets)
@@ -130,7 +129,7 @@ def federated_descent(
 
 
 def sample_participants(
-    clients: Sequence[Hashable], fraction: Real, rounds: Whole, seed: Whole
+    clients: Sequence[Hashable] | Anything, fraction: Real, rounds: Whole, seed: Whole
 ) -> tuple[Names, ...]:
     """Draws the clients of every round: round(fraction · N) of them without replacement.
 
@@ -147,16 +146,21 @@ def sample_participants(
         ValueError, TypeError: no clients or one twice, a fraction outside (0, 1] or so small that
             nobody is left, a number of rounds or a seed that is none.
     """
+    if not isinstance(clients, Sized):
+        raise TypeError(
+            "clients must be a sequence with the name of every client, such as a list, not "
+            f"{type(clients).__name__}."
+        )
     names = as_groups(clients, len(clients)).names
     if not names or len(names) < len(clients):
         raise ValueError("clients must name every client once, and at least one client.")
     share = real(fraction, "fraction")
     if not 0 < share <= 1:
-        raise ValueError(f"fraction must be in (0, 1], not {share:g}.")
+        raise ValueError(f"fraction must be in (0, 1], not {share!r}.")
     count = math.floor(share * len(names) + 0.5)
     if count == 0:
         raise ValueError(
-            f"a fraction of {share:g} of {len(names)} clients is nobody: take at least "
+            f"a fraction of {share!r} of {len(names)} clients is nobody: take at least "
             f"{1 / len(names):.3g}."
         )
     rng, total = np.random.default_rng(at_least(seed, 0, "seed")), at_least(rounds, 0, "rounds")

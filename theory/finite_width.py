@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from theory._loose import ArrayLike
+from theory._loose import Anything, ArrayLike
 from theory.network import Array, Inputs, Network, as_inputs, initialise
 
 __all__ = ["Jacobian", "Kernels", "Network", "initialise", "jacobian", "kernels", "predict"]
@@ -44,7 +44,7 @@ class Jacobian:
 
 
 def predict(
-    network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
+    network: Network | Anything, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
 ) -> Float[Array, " n"]:
     """Outputs of f or f*, Eq. (7).
 
@@ -62,7 +62,9 @@ def predict(
     return (activation * gamma) @ network.c / np.sqrt(network.width)
 
 
-def jacobian(network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike) -> Jacobian:
+def jacobian(
+    network: Network | Anything, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
+) -> Jacobian:
     """Explicit Jacobian of f or f* by v and gamma: n·m·(d + columns) numbers, for small problems.
 
     The derivative of φ at 0 is taken as 0. Arguments and errors as for `predict`.
@@ -82,7 +84,9 @@ def jacobian(network: Network, x: ArrayLike, client: ArrayLike, covariances: Arr
     return Jacobian(by_v.reshape(n, -1), by_gamma.reshape(n, -1))
 
 
-def kernels(network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike) -> Kernels:
+def kernels(
+    network: Network | Anything, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
+) -> Kernels:
     """V(t), G(t) (or G*(t)) and Λ(t) = V/α² + G of Eq. (9) at the network's parameters.
 
     Arguments and errors as for `predict`. The work is O(n² m) for S_i = λI and

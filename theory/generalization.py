@@ -85,7 +85,7 @@ def theorem_iii7(
             (0, 1).
     """
     terms = _measured(empirical_risk, divergence, ideal_error)
-    risk = as_risk(delta)
+    risk = as_risk(delta, 2)
     capacities = (
         divergence_capacity(vc_dimension, n, risk / 2),
         risk_capacity(vc_dimension, n, risk / 2),
@@ -158,9 +158,9 @@ def corollary_iii9(
     """
     met, why = _evidence(common_law)
     divergence = Term("divergence", 0.0, 0.0 if met else None, why)
-    total, clients = as_risk(delta), 1
+    clients = len(risk.printed.parts) if isinstance(risk, MixtureRisk) else 1
+    total = as_risk(delta, clients)
     if isinstance(risk, MixtureRisk):
-        clients = len(risk.printed.parts)
         risk = replace(risk.printed, caveat=risk.under_one_law) if met else risk.printed
     _same_weights(risk, ideal_error)
     terms = _measured(risk, divergence, ideal_error)

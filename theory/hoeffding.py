@@ -3,6 +3,9 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Float
+
 from theory._loose import ArrayLike, Real
 from theory._validate import as_vector, positive
 from theory.bounds import Term, float_weights
@@ -54,21 +57,21 @@ def empirical_risk(
     if (values < 0).any() or (values > top).any():
         p = int(((values < 0) | (values > top)).argmax())
         raise ValueError(
-            f"loss {values[p]:g} of point {p} is outside [0, {top:g}]: Hoeffding needs a bounded "
-            "loss; give largest_loss, the largest value that the loss can have at any point."
+            f"loss {float(values[p])!r} of point {p} is outside [0, {top!r}]: Hoeffding needs a "
+            "bounded loss; give largest_loss, the largest value that a loss can have at any point."
         )
     n = len(values)
     if weights is None:
-        mean, squares = math.fsum(values) / n, 1 / n
+        mean, squares = _mean(values, n, top), 1 / n
     else:
         w = float_weights(weights)
         if len(w) != n:
             raise ValueError(f"there are {len(w)} weights for {n} losses: give one per loss.")
         w = w / math.fsum(w)
-        mean, squares = math.fsum(w * values), math.fsum(w * w)
+        mean, squares = _mean(w * values, 1, top), math.fsum(w * w)
     # All terms are positive, so that the few roundings are relative ones.
     slack = mean * 2.0**-49
-    radius = top * math.sqrt(math.log(2 / risk) / 2 * squares) * (1 + 2.0**-49)
+    radius = top * math.sqrt((math.log(2) - math.log(risk)) / 2 * squares) * (1 + 2.0**-49)
     known = Term("empirical risk", mean - slack, min(mean + slack, top), f"mean of {n} losses")
     population = Term(
         "risk",
@@ -78,3 +81,10 @@ def empirical_risk(
         delta=risk,
     )
     return EmpiricalRisk(known, population, n, 1 / squares)
+
+
+def _mean(terms: Float[np.ndarray, " n"], count: int, top: float) -> float:
+    """Their sum over a count, at most `top`; the sum itself may leave float64."""
+    shift = 64 if terms.max() > 2.0**900 else 0  # what small terms lose to it, the sum never had
+    mean = math.fsum(np.ldexp(terms, -shift)) / count
+    return math.ldexp(min(mean, math.ldexp(top, -shift)), shift)

@@ -25,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from theory._loose import ArrayLike
+from theory._loose import Anything, ArrayLike
 from theory._pairs import UNIT_ROUNDOFF, gamma
 from theory._rounding import LARGEST, norm_error
 from theory.finite_width import activation_of, image_of, metrics_of
@@ -35,7 +35,7 @@ _CHUNK = 256  # neurons at a time: what belongs to them stays in the cache
 
 
 def kernels_error(
-    network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
+    network: Network | Anything, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
 ) -> float:
     """Bound of ‖ΔΛ‖₂ for Λ of `kernels` with the same arguments; derived in this module.
 

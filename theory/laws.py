@@ -17,7 +17,7 @@ from jaxtyping import Float
 from theory import _loose
 from theory._certify import rounded
 from theory._enclosure import Enclosure
-from theory._loose import ArrayLike, Covariances
+from theory._loose import Anything, ArrayLike, Covariances
 from theory._pairs import gamma
 from theory._validate import Groups, as_label, as_matrix, as_real_array
 from theory.covariances import as_covariances
@@ -83,7 +83,7 @@ def whitened_feature_covariance(
 
 
 def feature_laws(
-    directions: ArrayLike, covariances: Covariances, transform: str = "per-unit"
+    directions: ArrayLike, covariances: Covariances, transform: str | Anything = "per-unit"
 ) -> FeatureLaws:
     """Whether Gaussian clients N(0, S_i) have features of one law, the hypothesis of Eq. (18).
 
@@ -104,7 +104,7 @@ def feature_laws(
     """
     v = as_matrix(directions, "directions")
     names = _names(covariances)
-    if transform not in TRANSFORMS:
+    if not isinstance(transform, str) or transform not in TRANSFORMS:
         raise ValueError(f"transform must be one of {TRANSFORMS}, not {transform!r}.")
     matrices = as_matrices(covariances, v.shape[1], names)
     law = _correlations if transform == "per-unit" else _whitened

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theory import _loose
-from theory._loose import ArrayLike, Flag, Names, Real, Whole
+from theory._loose import Anything, ArrayLike, Flag, Names, Real, Whole
 from theory._representable import Sizes, refuse_extremes, refuse_out_of_range
 from theory._validate import as_groups, as_label, as_points, as_real_array, flag, positive
 
@@ -136,8 +136,14 @@ def initialise(
     return Network(v, gamma, signs, names, scale, specific)
 
 
-def as_inputs(network: Network, x: ArrayLike, client: ArrayLike, covariances: ArrayLike) -> Inputs:
+def as_inputs(
+    network: Network | Anything, x: ArrayLike, client: ArrayLike, covariances: ArrayLike
+) -> Inputs:
     """Validates points, labels and covariances against a network; see `predict`."""
+    if not isinstance(network, Network):
+        raise TypeError(
+            f"network must be a Network, such as initialise gives, not {_kind(network)}."
+        )
     points = as_points(x)
     if points.shape[1] != network.dimension:
         raise ValueError(

@@ -1,6 +1,7 @@
 """What Theorem III.4 promises in numbers: factor per step, admissible step, rounds, width."""
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -79,12 +80,12 @@ def convergence_rate(
     eta = limit if step_size is None else positive(step_size, "step_size")
     if eta > limit * (1 + 1e-15):
         raise ValueError(
-            f"step_size {eta:.6g} exceeds 1/λ_max = {limit:.6g}, beyond which Theorem III.4 says "
+            f"step_size {eta!r} exceeds 1/λ_max = {limit!r}, beyond which Theorem III.4 says "
             "nothing; lower it, or leave it out to use 1/λ_max."
         )
     target = positive(tolerance, "tolerance")
     if target >= 1:
-        raise ValueError(f"tolerance must be below 1, not {target:g}: 1e-3 asks for a thousandth.")
+        raise ValueError(f"tolerance must be below 1, not {target!r}: 1e-3 asks for a thousandth.")
     decay = log_factor(low, eta)
     rounds = math.log(target) / decay if decay else math.inf
     if math.isinf(rounds):
@@ -115,7 +116,7 @@ def required_width(
     count = real(at_least(n, 1, "n"), "n")
     scale = positive(alpha, "alpha")
     risk = as_risk(delta)
-    log = math.log(count / risk)
+    log = math.log(count) - math.log(risk)
     ratio = count / low
     # Products, not powers: they overflow to infinity instead of raising.
     quartic = (ratio / scale) * (ratio / scale) * (ratio / scale) * (ratio / scale) * log
@@ -123,11 +124,13 @@ def required_width(
     return RequiredWidth(max(quartic, quadratic), quartic, quadratic)
 
 
-def as_risk(delta: Real) -> float:
-    """A probability of failure, in (0, 1)."""
+def as_risk(delta: Real, shares: int = 1) -> float:
+    """A probability of failure, in (0, 1), whose equal shares float64 holds with all digits."""
     risk = positive(delta, "delta")
     if risk >= 1:
-        raise ValueError(f"delta is a probability of failure in (0, 1), not {risk:g}.")
+        raise ValueError(f"delta is a probability of failure in (0, 1), not {risk!r}.")
+    if risk / shares < sys.float_info.min:
+        raise ValueError(f"delta = {risk!r} is beyond float64: 1e-300 is as good as certain.")
     return risk
 
 

@@ -94,7 +94,7 @@ def as_angle(tolerance: Real) -> float:
     """An angle in radians in (0, 0.1), below which lines may count as one."""
     angle = positive(tolerance, "tolerance")
     if angle >= 0.1:
-        raise ValueError(f"tolerance is an angle in radians below 0.1, not {angle:g}.")
+        raise ValueError(f"tolerance is an angle in radians below 0.1, not {angle!r}.")
     return angle
 
 

@@ -80,7 +80,9 @@ def test_hoeffding_covers_at_its_rate():
 
 
 def test_a_larger_loss_needs_its_range():
-    with pytest.raises(ValueError, match=r"loss 25 of point 1 is outside \[0, 1\].*largest_loss"):
+    with pytest.raises(
+        ValueError, match=r"loss 25.0 of point 1 is outside \[0, 1.0\].*largest_loss"
+    ):
         empirical_risk([0.0, 25.0])
     wide = empirical_risk([0.0, 25.0], largest_loss=100.0)
     assert wide.population.upper == 100.0 and middle(wide.empirical) == pytest.approx(12.5)
@@ -219,7 +221,7 @@ def test_quantities_come_in_any_form_with_two_ends():
         ((0, 0, math.nan), {}, ValueError, "outside"),
         (("a", 0, 0), {}, TypeError, "one real number"),
         ((0, None, 0), {}, TypeError, "one real number"),
-        ((Enclosure(1.5, 2, ""), 0, 0), {}, ValueError, r"in \[1.5, 2\] is outside"),
+        ((Enclosure(1.5, 2, ""), 0, 0), {}, ValueError, r"in \[1.5, 2.0\] is outside"),
         ((0, Term("x", 2.5, None, ""), 0), {}, ValueError, r"in \[2.5, unknown\]"),
         ((0, 0, 0), {"vc_dimension": 0}, ValueError, "vc_dimension must be at least 1"),
         ((0, 0, 0), {"n": 0}, ValueError, "n must be at least 1"),
