@@ -61,6 +61,8 @@ def read_points(path: object) -> Points:
         path: an .npz file with `x`, (n, d) real numbers, and `client`, n integers or strings;
             or a folder with one CSV file a client, its name the client's, one point a line: all
             columns numbers, separated by commas, semicolons, tabs or spaces, at most one header.
+            Numbers of rows or columns, as data frames write them, are refused, and so are numbers
+            that float64 makes 0 and whole numbers that it rounds.
 
     Raises:
         ValueError: it cannot be used; the message names the file, what is wrong and what to do.
