@@ -33,5 +33,9 @@ def on_line(
     out = np.where(product > 0, product, 0.0) * (mean / 2)
     size = float(np.linalg.norm(out))
     rounding = gamma(len(scales.t) + 4) + 16 * UNIT_ROUNDOFF
-    error = (scales.error * 1.01 + rounding) * size
+    # V is a sum of four terms, the largest x y/√(Q_i Q_j): their errors do not cancel.
+    plain = float(scales.weights @ np.sqrt(over[0] * over[1])) / 2
+    terms = 1.0 if given.component == "magnitude" else 4.0
+    whole = terms * plain * float(np.linalg.norm(np.maximum(product, 0.0)))
+    error = scales.error * 1.01 * whole + rounding * size
     return out, Tally(error=error, size=size, nodes=len(scales.t), bases=0)

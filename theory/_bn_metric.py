@@ -90,7 +90,7 @@ def add(pair: Pair, demand: Demand, out: Float[Array, "n m"]) -> Tally:
         # Scales that hardly count need no accuracy: all together they err by half the tolerance.
         level = min(1e-2, demand.tolerance * max(1.0, 0.5 / (count * float(weight))))
         worker.enough = level
-        nodes, hint = chosen(worker.exponent, metric, worker.judge, level, hint)
+        nodes, hint = chosen(worker.exponent, metric, worker.judge, level, hint, worker.known)
         total = pair.weight * float(weight)
         nodes.weighted(total)
         error = _ROOM * size * worker.error(nodes, relative)
@@ -131,6 +131,10 @@ class _Magnitude:
         self.enough = enough
         self.exponent = len(pair.metric) / 2
         self.defect, self.tilt = basis.defect, basis.tilt
+
+    def known(self, nodes: Nodes) -> bool:
+        """Whether the moments behind `error` are known from above."""
+        return math.isfinite(self.error(nodes, 0.0))
 
     def judge(self, nodes: Nodes) -> tuple[float, float]:
         """The quadrature's error, and what the tolerance is relative to."""
@@ -204,6 +208,10 @@ class _Direction:
         self.n4 = c4 * (sizes[0] * roots[1] / root + sizes[1] * roots[0])
         self.crude = d * (d + 2) * (2 + sum(coefficients))
 
+    def known(self, nodes: Nodes) -> bool:
+        """Whether the moments behind `error` are known from above."""
+        return math.isfinite(self.error(nodes, 0.0))
+
     def judge(self, nodes: Nodes) -> tuple[float, float]:
         """The quadrature's error, and what the tolerance is relative to."""
         metric, a1, b2 = nodes.metric, nodes.moment(1, 0), nodes.moment(2, 2)
@@ -243,8 +251,10 @@ class _Direction:
         out: Float[Array, "n m"],
     ) -> tuple[float, float]:
         """Adds to `out`; returns bounds of what is wrong or left out, and of what was added."""
+        # Of a node at most f/λ ‖X‖‖Y‖ (c₁ + (c₂ + c₃) r/2 + 3d c₄ r²/8), r = s_max/s_min: in the
+        # B norm ‖x‖_B <= √b_max‖x‖, S_i and x²S_j lie below S, and (1 - u) s b/λ <= 1 for each s.
         s = nodes.metric.s
-        crude = self.crude * float(s.max() / s.min())
+        crude = self.crude * float(s.max() / s.min()) ** 2
         small = nodes.factor * crude <= 1e-3 * tolerance * nodes.factor.mean()
         use = np.flatnonzero(~small)
         wrong, added = _bn_blocks.direction(nodes, use, self.numerators, points, out, self.tilt)

@@ -184,6 +184,7 @@ def chosen(
     judge: Callable[[Nodes], tuple[float, float]],
     tolerance: float,
     hint: int,
+    known: Callable[[Nodes], bool] | None = None,
 ) -> tuple[Nodes, int]:
     """The cheapest rule whose error is within the tolerance, or the most accurate one there is.
 
@@ -193,6 +194,7 @@ def chosen(
         judge: the error of a rule and the size that the tolerance is relative to.
         tolerance: relative.
         hint: the place in the list of candidates to try first.
+        known: whether a rule knows all that its error bound needs; else the next one is taken.
 
     Returns:
         The rule at work and its place in the list.
@@ -231,4 +233,7 @@ def chosen(
             else:
                 low_place = middle
     best = min(tried, key=lambda p: (max(tried[p][0], 1.0), p))
+    while known is not None and not known(tried[best][1]) and best < last:
+        best += 1
+        excess(best)
     return tried[best][1], best

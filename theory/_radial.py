@@ -6,7 +6,8 @@ weights w_l of the density a u^{a-1} therefore give, with Pochhammer's (a + 1)_{
     z^{-k} ≈ Σ_l w_l (a + 1)_{k-1}/(k - 1)! (1 - u_l)^{k-1} (u_l + (1 - u_l)z)^{-(a+k)},
 
 and with z = ωᵀSω/λ each term is the density of a Gaussian direction with covariance
-B_l = (u_l I + (1 - u_l)S/λ)^{-1}: a = d/2 - deg/2 + k - 1 for a polynomial of degree deg in ω.
+B_l = (u_l I + (1 - u_l)S/λ)^{-1}: a + k = (d + deg)/2 for a polynomial of degree deg in ω,
+so that a = d/2 for G (k = 1, deg = 2) and a = d/2 - 1 for V (deg = 2(k - 1)).
 All weights are positive, and the relative error e_k(z) is a function of one variable.
 """
 

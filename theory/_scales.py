@@ -1,11 +1,13 @@
 """The integral over ‖v‖² that BN's eps > 0 leaves, with a uniform bound of its relative error.
 
 With v = √t ω, t ~ α²χ²_d, vᵀSv + eps = t(ωᵀSω + eps/t): the kernels with eps are means over t of
-those of S + (eps/t)I with eps = 0. For fixed ω the integrand g is, up to a constant, t^k over a
-product of k factors (ρt + eps), in the power 1/2 or 1, k = 1, 2, 3. In τ = log t the law of t/2α²
-has the density t^a e^{-t}/Γ(a), a = d/2. At τ + iβ it grows by at most (cos β)^{-a} after t is
-stretched by 1/cos β, and g by cos(β/2)^{-k}(cos β)^{-k}; the trapezoidal rule with step h
-therefore has the relative error 2 (cos β)^{-a-k} cos(β/2)^{-k}/(e^{2πβ/h} - 1), for every eps, ρ.
+those of S + (eps/t)I with eps = 0. For fixed ω the integrand is a sum of terms g which are, up to
+a constant, t^k over 2k factors (ρt + eps)^{1/2}, each with a ρ of its own: one term with k = 1 for
+G, four with k = 1, 2, 2, 3 for V, where errors are relative to the sizes of the terms. In
+τ = log t the law of t/2α² has the density t^a e^{-t}/Γ(a), a = d/2. At τ + iβ it grows by at most
+(cos β)^{-a} after t is stretched by 1/cos β, and g by cos(β/2)^{-k}(cos β)^{-k}; the trapezoidal
+rule with step h therefore has the relative error 2 (cos β)^{-a-k} cos(β/2)^{-k}/(e^{2πβ/h} - 1),
+for every eps and ρ.
 
 Cut ends: g grows with t, so that what lies left of t_0 is at most P(t < t_0)/(1 - P(t < t_0)); and
 g(t) <= g(M)(t/M)^k right of the median M, so that what lies right of t_1 > 2α²(a + k) is at most

@@ -92,6 +92,9 @@ def bn_gram_matrix(  # noqa: PLR0913
         TypeError: points, covariances or numbers that are no real numbers.
         ValueError: bad points, labels or covariances; a point outside the range of a singular S_i,
             or singular covariances of different ranges, while eps = 0; an unknown component.
+
+    While eps = 0, eigenvalues below 16 d u times the largest count as 0 and points within rounding
+    of the range as in it: S is taken to be its projection, whose kernel the bound is for.
     """
     given = setting(x, client, covariances, eps, alpha, component)
     level = _level(tolerance)

@@ -191,9 +191,12 @@ def test_the_rule_chosen_meets_the_tolerance_with_no_node_to_spare():
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (0.5, 3.0), (1e-3, 1e2), (1e-6, 1e6)])
-@pytest.mark.parametrize("count", [1, 4, 12, 40])
-def test_no_error_of_the_elliptic_rule_exceeds_its_bound(low, high, count):
-    rule = _elliptic._midpoint(low, high, count, 4)
+@pytest.mark.parametrize("count", [1, 4, 12, 40, "equal"])
+def test_no_error_of_the_rules_for_pairs_exceeds_its_bound(low, high, count):
+    if count == "equal":
+        rule = _elliptic._trapezoid(low, high, 0.4, 4)
+    else:
+        rule = _elliptic._midpoint(low, high, count, 4)
     # With q_j = 1 and q_i = z the four integrals are powers of z.
     for z in np.geomspace(low, high, 23):
         q = z + rule.squares
@@ -207,10 +210,13 @@ def test_no_error_of_the_elliptic_rule_exceeds_its_bound(low, high, count):
             assert abs(value - 1) <= bound
 
 
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-12])
-def test_the_pair_rule_meets_its_tolerance(tolerance):
-    rule = _elliptic.pair_rule(1e-2, 1e2, 4, tolerance)
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 5e-12])
+@pytest.mark.parametrize("ratio", [1.0, 1e2, 1e6, 1e8, 1e12])
+def test_the_pair_rule_meets_its_tolerance_at_both_ends(tolerance, ratio):
+    rule = _elliptic.pair_rule(1 / ratio, ratio, 4, tolerance)
     assert max(rule.errors) <= tolerance
+    for z in (1 / ratio, 1.0, ratio):
+        assert abs((rule.weights / (z + rule.squares)).sum() * z**0.5 - 1) <= rule.errors[0]
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7, 784])
