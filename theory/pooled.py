@@ -236,8 +236,11 @@ def _loss(
         mean = sum(p[n] * Fraction(v) for n, v in covariances.items())  # type: ignore[arg-type]
         largest = max(Fraction(v) for v in covariances.values())  # type: ignore[arg-type]
         return min(most, _certify.rounded(largest / mean, up=True))
-    most *= 1 + 1e-9  # S is rounded
     found, d, whole = 1.0, len(pooled), np.asarray(pooled)  # type: ignore[arg-type]
+    # S was rounded: S_i ⪯ (S + E)/p_i ⪯ (1 + ‖E‖/λ_min(S)) S/p_i. (Of a singular S the exact one.)
+    least = smallest_eigenvalue(whole).lower
+    rounded = (len(p) + 2) * 2.0**-52 * frobenius(whole) * d
+    most *= 1 + 1e-9 + (rounded / least if least > 0 else 0.0)
     for value in covariances.values():
         matrix = value * np.eye(d) if isinstance(value, float) else np.asarray(value)
         try:
