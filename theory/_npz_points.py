@@ -108,11 +108,15 @@ def client_names(labels: NDArray, n: int) -> NDArray:
         raise ValueError(f"{_TEXT}, not {labels.dtype}: save client.astype(int).")
     if labels.dtype.kind not in "biuUS":
         raise ValueError(f"{_TEXT}, not {labels.dtype}: save client.astype(str).")
+    try:
+        given = labels.tolist()
+    except (SystemError, ValueError):  # letters beyond Unicode, from a crafted file
+        raise ValueError(f"client holds text that is no valid Unicode: {_AGAIN}.") from None
     known: dict[object, str] = {}
-    for row, label in enumerate(labels.tolist()):
+    for row, label in enumerate(given):
         if label not in known:
             known[label] = _name(label, row)
-    return np.array([known[label] for label in labels.tolist()], dtype=np.str_)
+    return np.array([known[label] for label in given], dtype=np.str_)
 
 
 def _name(label: object, row: int) -> str:

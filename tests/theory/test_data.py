@@ -104,6 +104,8 @@ def test_the_fingerprint_is_that_of_the_arrays(tmp_path):
         (X, np.arange(7).astype("M8[s]"), ("client.astype(str)",)),
         (X, [*LABELS[:-1], " "], ("row 6", "empty text")),
         (X, np.array([b"\xff", b"a"] * 3 + [b"a"]), ("row 0", "UTF-8")),
+        (X, np.array([2**21, 97] * 3 + [97], np.uint32).view("<U1"), ("no valid Unicode",)),
+        (X, np.array([0xD800, 97] * 3 + [97], np.uint32).view("<U1"), ("row 0", "UTF-8")),
         (X, [*LABELS[:-1], "alone"], ("'alone' has one point (row 6)", "leave this client out")),
         (np.where(np.array(LABELS)[:, None] == "a", 1.0, X), LABELS, ("all 3", "'a' are equal")),
         (np.array([-1.0, 0, 1, 5, 6, 7, 9])[:, None], [0, 0, 0, 1, 1, 1, 1], ("row 1 equals",)),
