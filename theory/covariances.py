@@ -76,7 +76,7 @@ def as_covariances(
         if missing:
             raise ValueError(f"covariances has no entry for client {missing[0]!r}: add it.")
         given = [covariances[name] for name in groups.names]
-        if all(np.ndim(value) == 0 for value in given):
+        if all(map(_is_number, given)):
             pairs = zip(groups.names, given, strict=True)
             return [positive(value, f"covariances[{name!r}]") for name, value in pairs]
         return _distinct(
@@ -98,6 +98,14 @@ def as_covariances(
             "from client to matrix."
         )
     return _distinct([_matrix(m, dimension, f"covariances[{i}]") for i, m in enumerate(array)])
+
+
+def _is_number(value: object) -> bool:
+    """Whether it has no axes; rows of different lengths have some, which NumPy cannot tell."""
+    try:
+        return np.ndim(value) == 0  # type: ignore[arg-type]
+    except ValueError:
+        return False
 
 
 def _distinct(matrices: list[Array]) -> list[Array]:

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from theory.bn_kernel import bn_gram_matrix
 from theory.centring import centre
 from theory.covariances import client_covariances
 from theory.full_kernel import compare_full_kernels
@@ -59,6 +60,12 @@ def ends(found):
 def test_covariances_that_cannot_be_read_are_refused(name, given, kind, words):
     with pytest.raises(kind, match=words):
         ALL[name](X, CLIENT, given)
+
+
+def test_ragged_covariances_are_named_by_the_kernel_too():
+    for given in ([[1.0], [1.0, 2.0]], {"a": [[1.0], [1.0, 2.0]], "b": 1.0}):
+        with pytest.raises(ValueError, match=r"covariances.* is not a rectangular array"):
+            bn_gram_matrix(X, CLIENT, given)
 
 
 @pytest.mark.parametrize("name", list(ALL))
