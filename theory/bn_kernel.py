@@ -32,7 +32,7 @@ from theory._bn_metric import Tally
 from theory._bn_setting import Setting, setting
 from theory._loose import ArrayLike, Covariances, Flag, Real
 from theory._pairs import gamma
-from theory._validate import positive
+from theory._validate import flag, positive
 from theory.blocks import BlockDiagonal
 from theory.gram import (
     direction_gram_error,
@@ -170,13 +170,12 @@ def bn_ntk(  # noqa: PLR0913
     Arguments and errors as for `bn_gram_matrix`.
     """
     scale = positive(alpha, "alpha")
-    if not isinstance(client_specific, bool | np.bool_):
-        raise TypeError(f"client_specific must be True or False, not {client_specific!r}.")
+    specific = flag(client_specific, "client_specific")
     if not 1e-100 <= scale <= 1e100:
         raise ValueError(f"V/α² leaves float64 at alpha = {scale:g}: choose one of moderate size.")
     arguments = x, client, covariances, eps, scale
     turning = bn_gram_matrix(*arguments, "direction", tolerance=tolerance)
-    if client_specific:
+    if specific:
         blocks = bn_client_gram_matrix(*arguments, tolerance=tolerance)
         growing = BNGram(blocks.dense(), max(blocks.errors), "")
     else:
@@ -197,7 +196,7 @@ def _level(tolerance: Real) -> float:
     level = positive(tolerance, "tolerance")
     if not _LEAST_TOLERANCE <= level <= 0.01:
         raise ValueError(
-            f"tolerance must lie between {_LEAST_TOLERANCE:g} and 0.01, not {level:g}: float64 "
+            f"tolerance must lie between {_LEAST_TOLERANCE:g} and 0.01, not {level!r}: float64 "
             "holds no more digits, and the bounds assume at least two."
         )
     return level

@@ -174,7 +174,8 @@ def _prepared(x: ArrayLike, factor: float, name: str) -> tuple[UnitRows, Float[n
         size = (math.log2(points.norm[row]) + int(points.exponent[row])) * math.log10(2)
         raise ValueError(
             f"row {row} of x has norm 1e{size:+.0f}: with {name} = {factor:g} its kernel leaves "
-            "the range of float64; divide x by a power of ten and scale the result by its square."
+            "the range of float64; bring both to moderate sizes, the kernel scales with the square "
+            "of either."
         )
     return points, scale
 

@@ -97,6 +97,10 @@ ABOVE_ONE = math.nextafter(1.0, 2.0)
         (as_angle, math.nextafter(0.1, 1)),
         (lambda v: theory.convergence_rate(0.1, 1.0, tolerance=v), ABOVE_ONE),
         (lambda v: theory.convergence_rate(0.1, 1.0, v), 1 + 1e-14),
+        (
+            lambda v: theory.bn_gram_matrix(np.eye(2), ["a", "a"], 1.0, tolerance=v),
+            math.nextafter(0.01, 1),
+        ),
     ],
 )
 def test_a_number_just_beyond_its_bound_is_shown_with_all_digits(function, value):
