@@ -10,8 +10,10 @@ import polars as pl
 
 from figures._files import write_atomically
 from figures._latex import escape
+from figures._shorten import shortened
 
 _NONE = "–"
+_LONGEST = 200  # letters of a cell: names in full are in the CSV
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -100,7 +102,7 @@ def as_text_rows(
                 low, high = layout.intervals[name]
                 cells.append(with_interval(row[name], row[low], row[high], layout.digits))
             else:
-                cells.append(number(row[name], layout.digits))
+                cells.append(shortened(number(row[name], layout.digits), _LONGEST))
         rows.append(cells)
     return [layout.columns.get(name, name) for name in chosen], rows
 
