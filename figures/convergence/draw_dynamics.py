@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from figures.convergence.draw_eigenvalues import data_name
 from figures.convergence.frame import of
-from figures.convergence.log_axes import above_zero, log_or_note
+from figures.convergence.log_axes import above_zero, log_or_note, over
 from figures.style import INK, MUTED, Look, legend_below, letter, look, panels, ramp
 
 NETS = {"f": "aggregated", "f*": "client_specific"}
@@ -81,6 +81,7 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
     figure, axes = panels(1, len(sources), width="double", ratio=0.46, sharey=True)
     for ax, source in zip(axes, sources, strict=True):
         rows = of(table, data=source).sort("alpha")
+        drawn: list[pl.Series] = []
         for variant, name, factor, label in (
             ("V", "predicted", 1.0, r"$\lambda_{\min}(V^\infty)/\alpha^2$"),
             ("Lambda", "measured", 1.0, r"$\lambda_{\min}(\Lambda^\infty)$"),
@@ -89,10 +90,13 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
         ):
             part, style = of(rows, variant=variant), look(name)
             line = style.line(label=False, markers=False)
-            ax.plot(part["alpha"], above_zero(factor * part["value"]), **line, label=label)
-            ax.fill_between(
-                part["alpha"], factor * part["low"], factor * part["high"], **style.band()
-            )
+            values = above_zero(factor * part["value"], part["certain"])
+            ax.plot(part["alpha"], values, **line, label=label)
+            drawn.append(values)
+            # On a logarithmic axis a band from 0 reaches the bottom; one without a line is none.
+            low = above_zero(factor * part["low"], part["low_certain"]).fill_nan(0.0)
+            high = above_zero(factor * part["high"], values)
+            ax.fill_between(part["alpha"], low, high, **style.band())
         found = of(descents, data=source, net="f", choice="common")
         if found.height:
             width = found["width"].max()
@@ -100,9 +104,11 @@ def regimes(table: pl.DataFrame, thresholds: pl.DataFrame, descents: pl.DataFram
             measured = rf"$\lambda_{{\min}}(\Lambda(0))$, $m = {thousands(width)}$"
             points: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK}
             ax.plot(found["alpha"], above_zero(found["lambda_min"]), **points, label=measured)
-        _threshold(ax, of(thresholds, data=source)["alpha"].drop_nulls())
-        ax.set(xscale="log", xlabel=r"scale of the initialisation $\alpha$")
-        log_or_note(ax, [rows["value"]], [rows["high"]])
+        crossed = of(thresholds, data=source)["alpha"].drop_nulls()
+        _threshold(ax, crossed)
+        ax.set(xlabel=r"scale of the initialisation $\alpha$")
+        over(ax, pl.concat([rows["alpha"], crossed]))
+        log_or_note(ax, drawn)
         ax.set_title(f"{data_name(source)}{_setting(rows)}")
     axes[0].set_ylabel("smallest eigenvalue")
     legend_below(figure, axes, 3)

@@ -12,6 +12,16 @@ from matplotlib.lines import Line2D
 from figures.convergence.draw_eigenvalues import NETS, kernel
 from figures.convergence.exact_tables import Exact
 from figures.convergence.frame import of
+from figures.convergence.log_axes import (
+    EQUAL,
+    NO_RATIO,
+    SOME_RATIOS,
+    above_zero,
+    from_zero,
+    log_or_note,
+    note,
+    readable_ticks,
+)
 from figures.convergence.sources import data_name
 from figures.style import INK, MUTED, letter, look, panels
 
@@ -37,20 +47,17 @@ def exact(table: pl.DataFrame) -> Figure:
         kept = part["round"].unique().sort().to_list()
         dimensions += [k for k in kept if k not in dimensions]
         smallest, ratio, largest = axes[3 * row : 3 * row + 3]
-        _policies(smallest, part, kept, "low")
+        log_or_note(smallest, _policies(smallest, part, kept, "low"))
+        if part["low_value"].equals(part["low_star_value"]) and part["ratio"].count():
+            note(smallest, EQUAL)
+        readable_ticks(smallest)
         smallest.set(ylabel=f"{data_name(source)}\n" + r"$\lambda_{\min}$")
         _policies(largest, part, kept, "top")
-        largest.set(ylabel=r"$\lambda_{\max}$", yscale="linear")
-        largest.set_ylim(bottom=0)
-        for k, dash, marker in zip(kept, cycle(DASHES), cycle(MARKERS), strict=False):
-            own = of(part, round=k).sort("parameter")
-            colour = look("client_specific").colour
-            ratio.plot(
-                _places(own, part), own["ratio"], linestyle=dash, marker=marker, color=colour
-            )
-        ratio.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
-        ratio.set(ylabel=r"$\lambda_{\min}(G^{*\infty})/\lambda_{\min}(G^{\infty})$")
-        ratio.set_ylim(bottom=min(0.95, ratio.get_ylim()[0]))
+        largest.set(ylabel=r"$\lambda_{\max}$")
+        from_zero(largest)
+        if part["top_value"].equals(part["top_star_value"]):
+            note(largest, EQUAL)
+        _ratio(ratio, part, kept)
         for ax in (smallest, ratio, largest):
             _ridges(ax, part)
     figure.legend(handles=_legend(dimensions), loc="outside lower center", ncols=5)
@@ -58,14 +65,34 @@ def exact(table: pl.DataFrame) -> Figure:
     return figure
 
 
-def _policies(ax: Axes, part: pl.DataFrame, kept: list[int], which: str) -> None:
+def _policies(ax: Axes, part: pl.DataFrame, kept: list[int], which: str) -> list[pl.Series]:
+    """Draw both nets; returns the lines, gaps where there is a kernel whose value may be 0."""
+    lines = []
     for suffix, policy in NETS.items():
         colour = look(policy).colour
         for k, dash, marker in zip(kept, cycle(DASHES), cycle(MARKERS), strict=False):
             own = of(part, round=k).sort("parameter")
             values = own[f"{which}{suffix}_value"]
+            values = above_zero(values, own[f"{which}{suffix}_lower"])
             ax.plot(_places(own, part), values, linestyle=dash, marker=marker, color=colour)
-    ax.set(yscale="log")
+            lines.append(values.filter(own["verdict"].is_not_null()))
+    return lines
+
+
+def _ratio(ax: Axes, part: pl.DataFrame, kept: list[int]) -> None:
+    colour = look("client_specific").colour
+    for k, dash, marker in zip(kept, cycle(DASHES), cycle(MARKERS), strict=False):
+        own = of(part, round=k).sort("parameter")
+        ax.plot(_places(own, part), own["ratio"], linestyle=dash, marker=marker, color=colour)
+    ax.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
+    ax.set(ylabel=r"$\lambda_{\min}(G^{*\infty})/\lambda_{\min}(G^{\infty})$")
+    ax.set_ylim(bottom=min(0.95, ax.get_ylim()[0]))
+    there = part.drop_nulls("verdict")["ratio"]
+    if there.null_count() == there.len():
+        ax.set(yticks=[1])
+        note(ax, NO_RATIO)
+    elif there.null_count():
+        note(ax, SOME_RATIOS)
 
 
 def _places(rows: pl.DataFrame, part: pl.DataFrame) -> list[int]:

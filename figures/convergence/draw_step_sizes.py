@@ -5,9 +5,10 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from figures.convergence.frame import of
+from figures.convergence.log_axes import EQUAL, NO_RATIO, SOME_RATIOS, note, over, readable_ticks
 from figures.convergence.sources import data_name
 from figures.style import INK, letter, panels, ramp
 
@@ -35,6 +36,7 @@ def step_sizes(gains: pl.DataFrame) -> Figure:
         ratio=0.42 if wide else 0.9,
         sharey=True,
     )
+    remarks: list[str] = []
     colours = dict(zip(GAINS, ramp(len(GAINS)), strict=True))
     for ax, source in zip(axes, sources, strict=True):
         rows = of(gains, data=source)
@@ -49,9 +51,17 @@ def step_sizes(gains: pl.DataFrame) -> Figure:
             band = {"color": colours[name], "alpha": 0.15, "linewidth": 0}
             ax.fill_between(part["samples"], part["low"], part["high"], **band)
         ax.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
-        ax.set(xscale="log", yscale="log", xlabel="samples a client $M$")
+        over(ax, rows["samples"])
+        ax.set(yscale="log", xlabel="samples a client $M$")
         ax.set_title(f"{data_name(source)}, $N = {clients}$")
-        _plain_ticks(ax, sorted(rows["samples"].unique().to_list()))
+        remarks.append(_remark(rows))
+        _sample_ticks(ax, sorted(rows["samples"].unique().to_list()))
+    # The panels share an axis, which has all lines only now.
+    for ax, remark in zip(axes, remarks, strict=True):
+        if remark:
+            note(ax, remark)
+    for ax in axes:
+        readable_ticks(ax, 4)
     axes[0].set_ylabel("gain of client-specific BN")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3 if wide else 1)
@@ -59,16 +69,17 @@ def step_sizes(gains: pl.DataFrame) -> Figure:
     return figure
 
 
-def _plain_ticks(ax: Axes, samples: list[int]) -> None:
-    """Numbers as people write them, on both logarithmic axes."""
+def _remark(rows: pl.DataFrame) -> str:
+    lost = rows["smallest"].null_count()
+    if lost:
+        return NO_RATIO if lost == rows.height else SOME_RATIOS
+    # One client has one matrix: every gain is 1, up to the midpoints' rounding.
+    apart = max(abs(gain - 1) for name in GAINS for gain in rows[name].drop_nulls())
+    return EQUAL if apart < 1e-9 else ""
+
+
+def _sample_ticks(ax: Axes, samples: list[int]) -> None:
+    """Numbers as people write them."""
     ax.xaxis.set_major_locator(FixedLocator(samples))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([str(sample) for sample in samples])
-    low, high = ax.get_ylim()
-    for digits in ((1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7), [k / 20 for k in range(20, 200)]):
-        ticks = [k * 10**e for e in range(-3, 9) for k in digits if low <= k * 10**e <= high]
-        if len(ticks) > 2:
-            break
-    ax.yaxis.set_major_locator(FixedLocator(ticks))
-    ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.set_yticklabels([f"{tick:g}" for tick in ticks])

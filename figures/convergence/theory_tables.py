@@ -51,7 +51,11 @@ def _ratios() -> list[pl.Expr]:
 
 
 def comparison_summary(draws: pl.DataFrame) -> pl.DataFrame:
-    """Per data, N and M: median and range over draws, how many are certified, widest enclosure."""
+    """Per data, N and M: median and range over draws, how many are certified, widest enclosure.
+
+    `min_certain` and `min_star_certain`, the medians of the lower ends, and the least of them,
+    `…_low_certain`, bound the median and the range from below: not positive, they may be 0.
+    """
     width = pl.max_horizontal(
         (pl.col("min_upper") - pl.col("min_lower")) / pl.col("min"),
         (pl.col("min_star_upper") - pl.col("min_star_lower")) / pl.col("min_star"),
@@ -63,6 +67,10 @@ def comparison_summary(draws: pl.DataFrame) -> pl.DataFrame:
             pl.col(name).min().alias(f"{name}_low"),
             pl.col(name).max().alias(f"{name}_high"),
         ]
+    for name in ("min", "min_star"):
+        lower = pl.col(f"{name}_lower")
+        columns += [lower.median().alias(f"{name}_certain")]
+        columns += [lower.min().alias(f"{name}_low_certain")]
     return draws.group_by(KEY, maintain_order=True).agg(
         pl.len().alias("draws"),
         *((pl.col("verdict") == v).sum().alias(v) for v in ("certified", "consistent", "violated")),
@@ -105,7 +113,10 @@ def slacks(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def regimes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Per data, α and matrix: median and range over draws of the enclosed smallest eigenvalue."""
+    """Per data, α and matrix: median and range over draws of the enclosed smallest eigenvalue.
+
+    `certain` and `low_certain` bound the median and the range from below, by the lower ends.
+    """
     rows = of(frame, study="regime", metric="smallest_eigenvalue")
     # G∞ is free of α: it is the same at every one.
     alphas = rows.select("data", "parameter").drop_nulls().unique(maintain_order=True)
@@ -117,6 +128,8 @@ def regimes(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("value").median(),
             pl.col("value").min().alias("low"),
             pl.col("value").max().alias("high"),
+            pl.col("lower").median().alias("certain"),
+            pl.col("lower").min().alias("low_certain"),
             pl.len().alias("draws"),
             pl.col("setting").first(),
         )

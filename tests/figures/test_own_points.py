@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from figures import style
 from figures.convergence import draw_dynamics, draw_eigenvalues
 from figures.convergence.log_axes import above_zero, log_or_note
-from figures.convergence.sources import client_label, data_name, is_own, items, plain
+from figures.convergence.sources import client_labels, data_name, is_own, items, plain
 
 
 def spectra_of(clients, each=2):
@@ -58,12 +58,33 @@ def test_a_source_is_named_by_what_it_is(source, name, short, what):
         ("Köln", "Köln"),
         ("$\\foo$", "\\$\\foo\\$"),
         ("日", "\\u65e5"),
+        ("日" * 12, "\\u65e5" * 2 + "…" + "\\u65e5" * 2),
         ("a\nb\tc", "a\\nb\\tc"),
-        ("x" * 30, "x" * 23 + "…"),
+        ("x" * 31, "x" * 15 + "…" + "x" * 14),
     ],
 )
 def test_clients_are_labelled_without_mathematics_and_missing_letters(name, label):
-    assert client_label(name) == label
+    assert client_labels([name])[name] == label
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["university-hospital-of-the-north", "university-hospital-of-the-south"],
+        ["x" * 40 + "1" + "y" * 40, "x" * 40 + "2" + "y" * 40],
+        ["病院" * 12 + "a", "病院" * 12 + "b"],
+        ["mnist", "MNIST", "x" * 20_000],
+        ["a (2)", "a", "W" * 40, "$" * 40],
+    ],
+)
+def test_every_client_has_its_own_entry_inside_the_figure(names):
+    with style.context():
+        figure = draw_eigenvalues.spectra(spectra_of(names), names)
+        figure.canvas.draw()
+    found = legend(figure)
+    assert len(set(found)) == len(names) + 1
+    box, page = figure.legends[0].get_window_extent(), figure.bbox
+    assert box.x0 >= 0 and box.x1 <= page.x1 and box.y0 >= 0
 
 
 @pytest.mark.parametrize("names", [["$", "$$", "$\\foo$"], ["日本", "a\nb"], ["_hidden", "<b>"]])
@@ -73,7 +94,7 @@ def test_no_name_breaks_the_drawing(names):
         figure = draw_eigenvalues.spectra(spectra_of(names), names)
         figure.canvas.draw()
     assert [label.split("client ")[-1] for label in legend(figure)[1:]] == [
-        client_label(name) for name in names
+        client_labels([name])[name] for name in names
     ]
 
 
