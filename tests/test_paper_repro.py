@@ -251,52 +251,6 @@ def test_the_folder_shows_only_what_was_asked_for_last(
     assert note.read_text() == "mine"
 
 
-def test_the_folder_shows_only_what_was_asked_for_last(
-    cli, quick, results, tmp_path, nothing_is_computed, monkeypatch
-):
-    real = figures.convergence.drawings
-    monkeypatch.setattr(
-        figures.convergence, "drawings", lambda summary: dict.fromkeys(real(summary), Figure)
-    )
-    note = results / "convergence" / "figures" / "note.png"
-    note.write_text("mine")
-    alone = tmp_path / "alone"
-    shutil.copytree(results / "runs", alone / "runs")
-    for out in (results, alone):
-        assert cli(*quick, "--theory-only", "--out", out).code == 0
-    there, wanted = (
-        {file.relative_to(out) for file in (out / "convergence").rglob("*.*")}
-        for out in (results, alone)
-    )
-    assert there == wanted | {note.relative_to(results)}
-    assert cli(*quick, "--out", results).code == 0
-    assert (results / "convergence" / "figures" / "training.pdf").exists()
-    assert note.read_text() == "mine"
-
-
-def test_the_folder_shows_only_what_was_asked_for_last(
-    cli, quick, results, tmp_path, nothing_is_computed, monkeypatch
-):
-    real = figures.convergence.drawings
-    monkeypatch.setattr(
-        figures.convergence, "drawings", lambda summary: dict.fromkeys(real(summary), Figure)
-    )
-    note = results / "convergence" / "figures" / "note.png"
-    note.write_text("mine")
-    alone = tmp_path / "alone"
-    shutil.copytree(results / "runs", alone / "runs")
-    for out in (results, alone):
-        assert cli(*quick, "--theory-only", "--out", out).code == 0
-    there, wanted = (
-        {file.relative_to(out) for file in (out / "convergence").rglob("*.*")}
-        for out in (results, alone)
-    )
-    assert there == wanted | {note.relative_to(results)}
-    assert cli(*quick, "--out", results).code == 0
-    assert (results / "convergence" / "figures" / "training.pdf").exists()
-    assert note.read_text() == "mine"
-
-
 def test_a_place_that_cannot_be_written_is_named_and_keeps_the_runs(cli, quick, results, undrawn):
     shutil.rmtree(results / "convergence")
     (results / "convergence").write_text("precious")
