@@ -177,7 +177,7 @@ def present_convergence(*arguments: Any) -> Any:
 SECTIONS = {
     "convergence": Section(
         "III.6: λ_min(G*) ≥ λ_min(G); III.4: the decay of f and f*; faster training of the CNN",
-        {"quick": 1, "default": 4, "paper": 130},
+        {"quick": 1, "default": 5, "paper": 130},
         plan_convergence,
         present_convergence,
     ),
