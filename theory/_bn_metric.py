@@ -81,6 +81,11 @@ def add(pair: Pair, demand: Demand, out: Float[Array, "n m"]) -> Tally:
     kind = _Magnitude if demand.component == "magnitude" else _Direction
     worker = kind(pair, basis, demand.tolerance)
     share, size = _share(x, x if y is None else y)
+
+    def known(nodes: Nodes) -> bool:
+        """Whether the moments behind the error bound are known from above."""
+        return math.isfinite(worker.error(nodes, 0.0))
+
     # Errors relative to the exact sums over metrics and scales, by those of the sums themselves.
     relative = (1 + pair.error) * (1 + demand.scales.error) - 1 + 2.0**-50
     relative = relative / (1 - relative) if relative < 0.5 else math.inf
@@ -90,7 +95,7 @@ def add(pair: Pair, demand: Demand, out: Float[Array, "n m"]) -> Tally:
         # Scales that hardly count need no accuracy: all together they err by half the tolerance.
         level = min(1e-2, demand.tolerance * max(1.0, 0.5 / (count * float(weight))))
         worker.enough = level
-        nodes, hint = chosen(worker.exponent, metric, worker.judge, level, hint, worker.known)
+        nodes, hint = chosen(worker.exponent, metric, worker.judge, level, hint, known)
         total = pair.weight * float(weight)
         nodes.weighted(total)
         error = _ROOM * size * worker.error(nodes, relative)
@@ -131,10 +136,6 @@ class _Magnitude:
         self.enough = enough
         self.exponent = len(pair.metric) / 2
         self.defect, self.tilt = basis.defect, basis.tilt
-
-    def known(self, nodes: Nodes) -> bool:
-        """Whether the moments behind `error` are known from above."""
-        return math.isfinite(self.error(nodes, 0.0))
 
     def judge(self, nodes: Nodes) -> tuple[float, float]:
         """The quadrature's error, and what the tolerance is relative to."""
@@ -207,10 +208,6 @@ class _Direction:
         self.n23 = c2 * sizes[0] + c3 * sizes[1]
         self.n4 = c4 * (sizes[0] * roots[1] / root + sizes[1] * roots[0])
         self.crude = d * (d + 2) * (2 + sum(coefficients))
-
-    def known(self, nodes: Nodes) -> bool:
-        """Whether the moments behind `error` are known from above."""
-        return math.isfinite(self.error(nodes, 0.0))
 
     def judge(self, nodes: Nodes) -> tuple[float, float]:
         """The quadrature's error, and what the tolerance is relative to."""
