@@ -129,7 +129,7 @@ def setting(  # noqa: PLR0913
             scaled.append(math.ldexp(matrix, -power))
         else:
             scaled.append(distinct.setdefault(id(matrix), np.ldexp(matrix, -power)))
-    _refuse_semi(groups, scaled)
+    spectra = _spectra(groups, scaled)
     floor = _scaled_eps(floor, power, scale)
     values = _isotropic(scaled)
     reduction = _Reduction()
@@ -144,7 +144,7 @@ def setting(  # noqa: PLR0913
         made: dict[float, Array] = {}
         scaled = [made.setdefault(s, s * eye) if isinstance(s, float) else s for s in scaled]
         if floor == 0 and not apart:
-            points, scaled, reduction = _in_range(points, groups, scaled, component)
+            points, scaled, reduction = _in_range(points, groups, scaled, spectra, component)
     return Setting(
         given,
         points,
@@ -176,19 +176,19 @@ def _scaled_eps(eps: float, power: int, alpha: float) -> float:
     return math.ldexp(eps, -power)
 
 
-def _refuse_semi(groups: Groups, covariances: list) -> None:
-    """Refuses matrices that are not positive semidefinite, whatever eps is."""
-    seen: set[int] = set()
+def _spectra(groups: Groups, covariances: list) -> dict[int, Array]:
+    """Eigenvalues of every matrix, by its id; refuses what is no covariance, whatever eps is."""
+    spectra: dict[int, Array] = {}
     for name, matrix in zip(groups.names, covariances, strict=True):
-        if isinstance(matrix, float) or id(matrix) in seen:
+        if isinstance(matrix, float) or id(matrix) in spectra:
             continue
-        seen.add(id(matrix))
-        s = np.linalg.eigvalsh(matrix)
+        s = spectra[id(matrix)] = np.linalg.eigvalsh(matrix)
         if s[0] < -_RANK * len(s) * s[-1]:
             raise ValueError(
                 f"the covariance of client {name!r} has the eigenvalue {s[0] / s[-1]:.3g} times "
                 "its largest: it is no covariance. Pass XᵀX/M of centred points."
             )
+    return spectra
 
 
 @dataclass(frozen=True)
@@ -221,21 +221,24 @@ def _isotropic(covariances: list) -> list[float] | None:
 
 
 def _in_range(
-    points: Float[Array, "n d"], groups: Groups, covariances: list, component: object
+    points: Float[Array, "n d"],
+    groups: Groups,
+    covariances: list,
+    spectra: dict[int, Array],
+    component: object,
 ) -> tuple[Float[Array, "n r"], list, _Reduction]:
     """Points and covariances in the common range of singular S_i; nothing happens if none is."""
     d = points.shape[1]
     distinct = {id(matrix): matrix for matrix in covariances}
-    spectra = {key: np.linalg.eigh(matrix) for key, matrix in distinct.items()}
-    rank = {key: int((s > _RANK * d * s[-1]).sum()) for key, (s, _) in spectra.items()}
+    rank = {key: int((spectra[key] > _RANK * d * spectra[key][-1]).sum()) for key in distinct}
     if all(r == d for r in rank.values()):
         return points, covariances, _Reduction()
-    key, name = id(covariances[0]), groups.names[0]
-    s, u = spectra[key]
-    basis, null = u[:, s > _RANK * d * s[-1]], u[:, s <= _RANK * d * s[-1]]
+    name, lost_rank = groups.names[0], d - rank[id(covariances[0])]
+    u = np.linalg.eigh(covariances[0])[1]  # ascending: the null space first
+    basis, null = u[:, lost_rank:], u[:, :lost_rank]
     for other, matrix in zip(groups.names, covariances, strict=True):
         outside = float(np.abs(null.T @ matrix @ null).max(initial=0.0))
-        size = float(spectra[id(matrix)][0][-1])
+        size = float(spectra[id(matrix)][-1])
         if rank[id(matrix)] != basis.shape[1] or outside > 8 * _RANK * d * size:
             raise ValueError(
                 f"the covariances of clients {name!r} (rank {basis.shape[1]}) and {other!r} (rank "
