@@ -1,6 +1,6 @@
 """Batches of a client's training images, in an order that only the client's own name fixes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Int64
@@ -27,3 +27,22 @@ def batches(
     sizes = batch_sizes(images, schedule.batch_size)
     for _ in range(schedule.local_epochs):
         yield from torch.randperm(images, generator=draws).split(sizes)
+
+
+def in_steps(
+    batches: Iterable[Int64[Tensor, " batch"]], each: int
+) -> Iterator[list[Int64[Tensor, " batch"]]]:
+    """Lists of `each` batches, in order, for methods that take several a step.
+
+    What is left at the end is dealt anew into `each` batches; where that would make batches of
+    one image, which have no batch statistics, all of them hold the same images.
+    """
+    group: list[Tensor] = []
+    for rows in batches:
+        group.append(rows)
+        if len(group) == each:
+            yield group
+            group = []
+    if group:
+        rest = torch.cat(group)
+        yield list(rest.tensor_split(each)) if len(rest) >= 2 * each else [rest] * each

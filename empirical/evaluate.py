@@ -1,6 +1,7 @@
 """Measurements: loss and accuracy of a network in eval mode over a whole split."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -49,9 +50,16 @@ def evaluate(net: nn.Module, samples: Samples) -> dict[str, float]:
 
 
 def measure(
-    net: nn.Module, sites: list[Site], state: FederationState, division: Division, round_: int
+    net: nn.Module,
+    sites: list[Site],
+    state: FederationState,
+    division: Division,
+    round_: int,
+    before: Callable[[nn.Module, Site], None] | None = None,
 ) -> list[Measurement]:
     """Every client's loss and accuracy with the weights that serve it, and the server's.
+
+    `before` may change a client's model, which is loaded, just before it is measured.
 
     The server's is the unweighted mean over the clients' test splits; it is left out where the
     algorithm shares nothing, for then there is no server's model.
@@ -60,14 +68,18 @@ def measure(
     served: list[dict[str, float]] = []
     shares_any = bool(division.learned or division.statistics)
     load(net, state.server)
-    if shares_any and division.mirrored:  # else every client's model is the server's
-        served = [evaluate(net, site.test) for site in sites if state.clients[site.name]]
+    # Without what stays with a client, or changes it, its model is the server's.
+    apart = {s.name for s in sites if before or (division.mirrored and state.clients[s.name])}
+    if shares_any:
+        served = [evaluate(net, site.test) for site in sites if site.name in apart]
     for site in sites:
         load(net, state.weights(site.name))
+        if before:
+            before(net, site)
         for split, samples in (("train", site.train), ("test", site.test)):
             values = evaluate(net, samples)
             rows += [Measurement(round_, site.name, split, *item) for item in values.items()]
-        if shares_any and not (division.mirrored and state.clients[site.name]):
+        if shares_any and site.name not in apart:
             served.append(values)
     for metric in ("loss", "accuracy") if served else ():
         value = math.fsum(values[metric] for values in served) / len(served)

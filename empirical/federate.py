@@ -1,6 +1,7 @@
 """The one training loop: every algorithm and every batch-norm policy runs through it."""
 
 import copy
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,9 +13,15 @@ from empirical.algorithm import Algorithm, Local, Memory, Server
 from empirical.batches import batch_sizes
 from empirical.bn_policy import BNPolicy
 from empirical.checks import warn
+from empirical.contrast import Contrast
 from empirical.data.client import Client, as_clients
 from empirical.evaluate import Measurement, measure
-from empirical.local_training import train
+from empirical.local_training import (
+    Trainer,
+    adapt_before_measuring,
+    full_gradient,
+    train,
+)
 from empirical.schedule import Schedule, available, participants
 from empirical.seeds import repeatable
 from empirical.sites import Site, channels_last, prepare
@@ -117,13 +124,15 @@ class Run(Iterator[Measurement]):
         }
         self._server_memory: Memory = {}
         self._memories: dict[str, Memory] = {}
+        self._contrast = Contrast(net) if algorithm.feature_loss else None
+        self._last: dict[str, Weights] = {}  # whole models, for the contrast alone
         self.state = FederationState(
             status="running",
             round=0,
             server=take(tensors(net), roles),
             clients={site.name: {} for site in self._sites},
             p=shares(sizes, sizes),
-            notes=_folded(self._sites, schedule.batch_size),
+            notes=_folded(self._sites, schedule.batch_size) + _served(algorithm),
         )
         self._measurements = self._rounds()
 
@@ -137,12 +146,21 @@ class Run(Iterator[Measurement]):
             with torch.inference_mode(False), repeatable(self._schedule.device):
                 state, rows = self._train(round_) if round_ else (self.state, [])
                 if round_ in (0, last) or round_ % self._schedule.measure_every == 0:
-                    rows += measure(self._net, self._sites, state, self._division, round_)
+                    rows += self._measure(state, round_)
             if not all(math.isfinite(row.value) for row in rows):
                 self.state = replace(self.state, status="diverged", round=round_)
                 return
             self.state = replace(state, status="complete" if round_ == last else "running")
             yield from rows
+
+    def _measure(self, state: FederationState, round_: int) -> list[Measurement]:
+        algorithm, schedule = self._algorithm, self._schedule
+        before = None
+        if algorithm.serve:
+            before = functools.partial(
+                adapt_before_measuring, algorithm=algorithm, schedule=schedule, round_=round_
+            )
+        return measure(self._net, self._sites, state, self._division, round_, before)
 
     def _train(self, round_: int) -> tuple[FederationState, list[Measurement]]:
         """One round; the state is not the run's until its losses are known to be finite."""
@@ -165,23 +183,34 @@ class Run(Iterator[Measurement]):
             live = tensors(self._net)
             statistics[site.name] = take(live, self._division.statistics)
             private[site.name] = take(live, self._division.private)
+            if self._contrast:
+                self._last[site.name] = take(live, live)
         means = {purpose: total.value() for purpose, total in sums.items()}
         weights = self._aggregate(means, statistics, private)
         return replace(self.state, round=round_, server=weights, clients=private), rows
 
     def _train_client(self, site: Site, round_: int) -> tuple[Local, float]:
         """Local epochs of one participant on the one resident model."""
-        load(self._net, self.state.weights(site.name))
-        live = tensors(self._net)
+        net, schedule = self._net, self._schedule
+        received = self.state.weights(site.name)
+        load(net, received)
+        live = tensors(net)
         local = Local(
             client=site.name,
             learned={name: live[name] for name in self._division.learned},
             received={name: self.state.server[name] for name in self._division.learned},
             memory=self._memories.get(site.name, {}),
             broadcast=self._server_memory,
-            lr=self._schedule.lr,
+            lr=self._algorithm.local_lr or schedule.lr,
+            trained={n: weight for n, weight in net.named_parameters() if weight.requires_grad},
+            full_gradient=lambda: full_gradient(
+                net, site, self._division.learned, schedule, round_
+            ),
         )
-        return local, train(self._net, site, self._algorithm, local, self._schedule, round_)
+        if self._contrast:
+            self._contrast.begin(received, self._last.get(site.name))
+        trainer = Trainer(net, site, self._algorithm, self._contrast)
+        return local, train(trainer, self._algorithm, local, schedule, round_)
 
     def _aggregate(
         self,
@@ -210,4 +239,13 @@ def _folded(sites: list[Site], batch_size: int) -> tuple[str, ...]:
         f"which has {batch_size + 1}"
         for site in sites
         if batch_sizes(len(site.train), batch_size)[-1] > batch_size
+    )
+
+
+def _served(algorithm: Algorithm) -> tuple[str, ...]:
+    if algorithm.serve is None:
+        return ()
+    return (
+        f"{algorithm.name}: each client is measured after the method's adaptation on one batch of "
+        "its training images; the server's model is measured as it is",
     )
