@@ -2,6 +2,7 @@
 
 from empirical.algorithm import Algorithm
 from empirical.algorithms import ALGORITHMS, build_algorithm
+from empirical.batch_checks import DivergedError
 from empirical.bn_policy import BN_POLICIES, BNPolicy
 from empirical.checkpoint import load_checkpoint, save_checkpoint
 from empirical.data import FEDERATIONS, Client, Split, fingerprint, load_federation
@@ -12,7 +13,9 @@ from empirical.federate import Run, federate
 from empirical.models import MODELS, build_model
 from empirical.schedule import Schedule
 from empirical.seeds import derive
+from empirical.serving import VARIANTS, Served, Serving, serve_external
 from empirical.state import FederationState
+from empirical.stream import Stream, stream
 from empirical.weights import Role, label, load
 
 __all__ = [
@@ -20,10 +23,12 @@ __all__ = [
     "BN_POLICIES",
     "FEDERATIONS",
     "MODELS",
+    "VARIANTS",
     "Adapted",
     "Algorithm",
     "BNPolicy",
     "Client",
+    "DivergedError",
     "FederationState",
     "Measurement",
     "Progress",
@@ -31,7 +36,10 @@ __all__ = [
     "Role",
     "Run",
     "Schedule",
+    "Served",
+    "Serving",
     "Split",
+    "Stream",
     "TaskError",
     "adapt",
     "build_algorithm",
@@ -45,4 +53,6 @@ __all__ = [
     "load_federation",
     "run_tasks",
     "save_checkpoint",
+    "serve_external",
+    "stream",
 ]

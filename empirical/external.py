@@ -9,16 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from empirical.checks import is_real
-from empirical.running_norm import RunningNorm
+from empirical.batch_checks import DivergedError, checked_answer, checked_batch
+from empirical.running_norm import RunningNorm, checked_options
 from empirical.seeds import repeatable
 from empirical.weights import Role, label
-
-_CHOICES = {
-    "variance": ("within", "total"),
-    "affine": ("given", "identity"),
-    "first": ("batch", "source"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +25,7 @@ class Adapted:
         predictions: the model's outputs (logits), (n, ...), in the order of arrival, on the
             model's device.
         batches: number of inputs of each batch; `predictions.split(batches)` parts them.
-        options: every choice that the equations leave open, those of `adapt` and the fixed ones,
-            for a manifest.
+        options: every choice that the equations leave open, for a manifest.
         unreached: names of the batch-norm layers that no batch came to (such as a head for
             training only), which keep their statistics.
     """
@@ -44,7 +37,7 @@ class Adapted:
     unreached: tuple[str, ...]
 
 
-def adapt(
+def adapt(  # noqa: PLR0913 - the model, the batches, and every choice that the equations leave
     model: nn.Module,
     batches: Iterable[Tensor],
     momentum: float = 0.9,
@@ -52,12 +45,14 @@ def adapt(
     variance: str = "within",
     affine: str = "given",
     first: str = "batch",
+    prediction: str = "after",
+    batch_variance: str = "biased",
 ) -> Adapted:
     """Serves a client outside the federation: test-time batch norm, Eqs. (3) and (4).
 
     Per batch b, layer and channel, over the batch (and the pixels) that come to the layer:
 
-        μ_b = mean r,  σ_b² = mean (r − μ_b)²  (biased)                                      (3)
+        μ_b = mean r,  σ_b² = mean (r − μ_b)²                                                (3)
         μ ← τ μ + (1 − τ) μ_b,  σ² ← τ σ² + (1 − τ) σ_b²                                     (4)
 
     and then (r − μ)/√(σ² + ε), γ and β with the running value, not the batch's: each layer sees
@@ -83,6 +78,11 @@ def adapt(
             takes a batch of one value per channel; the first such is normalised to zero.
         affine: "given" keeps the model's γ and β, "identity" sets γ = 1 and β = 0.
         first: "batch" starts from the first batch's statistics, "source" from the model's own.
+        prediction: "after" is as above. "before" predicts each batch in a pass of its own with
+            what the batches before it left, and then moves the statistics as "after" does; the
+            first batch under first="batch", before which there is nothing, is predicted after.
+        batch_variance: "biased" divides by the number of values, "unbiased" by one less, as
+            PyTorch does for its running variance.
 
     Returns:
         The adapted model and its predictions, with the options.
@@ -93,9 +93,17 @@ def adapt(
             running statistics (see also `label`), that calls a batch-norm layer twice in a pass
             or none, or whose answers are no real numbers, one per input; no batch; a batch that
             is empty, not finite, of another dtype or device, that the model cannot take, or,
-            under "within", of one value per channel.
+            under "within" or "unbiased", of one value per channel.
+        DivergedError: a ValueError; statistics that are not finite, or answers that are NaN.
     """
-    options = _checked_options(momentum, variance=variance, affine=affine, first=first)
+    options = checked_options(
+        momentum,
+        variance=variance,
+        affine=affine,
+        first=first,
+        prediction=prediction,
+        batch_variance=batch_variance,
+    )
     if not isinstance(batches, Iterable) or isinstance(batches, Tensor | Mapping | str | bytes):
         raise TypeError(
             f"batches must be an iterable of tensors (n_t, ...), got {type(batches).__name__}: "
@@ -107,7 +115,8 @@ def adapt(
     ]
     answers: list[Tensor] = []
     for number, batch in enumerate(batches):
-        answers.append(_predicted(net, norms, batch, number))
+        before = prediction == "before" and (number > 0 or first == "source")
+        answers.append(_predicted(net, norms, batch, number, before))
         if answers[-1].shape[1:] != answers[0].shape[1:]:
             raise ValueError(
                 f"the model's answers to batch {number} have the shape "
@@ -125,20 +134,6 @@ def adapt(
         options=options,
         unreached=tuple(norm.name for norm in norms if not norm.reached),
     )
-
-
-def _checked_options(momentum: object, **chosen: object) -> dict[str, float | str]:
-    if not (is_real(momentum) and 0 <= momentum <= 1):
-        raise ValueError(f"momentum is the weight τ of the past, in [0, 1], got {momentum!r}")
-    for name, value in chosen.items():
-        if value not in _CHOICES[name]:
-            raise ValueError(f"{name} is {' or '.join(map(repr, _CHOICES[name]))}, not {value!r}")
-    return {
-        "momentum": float(momentum),
-        **{name: str(value) for name, value in chosen.items()},
-        "batch_variance": "biased",
-        "prediction": "after the update",
-    }
 
 
 @torch.inference_mode(False)
@@ -179,14 +174,17 @@ def _prepared(
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def _predicted(net: nn.Module, norms: list[RunningNorm], batch: object, number: int) -> Tensor:
-    """What the model answers to one batch, once that has moved its statistics."""
+def _predicted(
+    net: nn.Module, norms: list[RunningNorm], batch: object, number: int, before: bool
+) -> Tensor:
+    """What the model answers to one batch, once that has moved its statistics or `before`."""
     like = next(net.parameters(), norms[0].statistics()[0])
-    x = _checked_batch(batch, number, like)
+    x = checked_batch(batch, number, like)
     for norm in norms:
         norm.begin(number)
     try:
         with repeatable(like.device):
+            earlier = _unmoved(net, norms, x) if before else None
             answer = net(x)
     except torch.OutOfMemoryError:
         raise
@@ -200,54 +198,20 @@ def _predicted(net: nn.Module, norms: list[RunningNorm], batch: object, number: 
         )
     for norm in norms:
         if norm.reached and not all(bool(part.isfinite().all()) for part in norm.statistics()):
-            raise ValueError(
+            raise DivergedError(
                 f"batch {number} is finite but the statistics of batch-norm layer '{norm.name}' "
                 "are not: the model diverged, or its dtype is too narrow"
             )
-    return _checked_answer(answer, len(x), number)
+    return checked_answer(answer if earlier is None else earlier, len(x), number)
 
 
-def _checked_batch(batch: object, number: int, like: Tensor) -> Tensor:
-    if not isinstance(batch, Tensor):
-        raise TypeError(
-            f"batch {number} is {type(batch).__name__}, not a tensor of inputs: of a loader of "
-            "pairs give (x for x, _ in loader)"
-        )
-    if batch.dtype != like.dtype or batch.device != like.device:
-        raise ValueError(
-            f"batch {number} is {batch.dtype} on {batch.device}, the model {like.dtype} on "
-            f"{like.device}: scale it as in training and give batch.to(device, dtype)"
-        )
-    if batch.ndim < 2 or batch.numel() == 0:
-        raise ValueError(
-            f"batch {number} has the shape {tuple(batch.shape)}: give (n_t, ...) with at least "
-            "one input, and leave out empty batches"
-        )
-    if not bool(batch.isfinite().all()):
-        raise ValueError(
-            f"batch {number} holds NaN or infinity, which would stay in the running statistics: "
-            "repair or leave out such inputs"
-        )
-    return batch
-
-
-def _checked_answer(answer: object, inputs: int, number: int) -> Tensor:
-    if not (isinstance(answer, Tensor) and answer.is_floating_point()):
-        kind = answer.dtype if isinstance(answer, Tensor) else type(answer).__name__
-        raise ValueError(
-            f"the model answers with {kind}, not with a tensor of real numbers: let its forward "
-            "return the logits alone"
-        )
-    if answer.ndim == 0 or len(answer) != inputs:
-        raise ValueError(
-            f"the model answers {tuple(answer.shape)} to the {inputs} inputs of batch {number}: "
-            "let its forward return one row per input"
-        )
-    if bool(answer.isnan().any()):
-        raise ValueError(
-            f"the model answers NaN to batch {number}: a weight is not finite, or a channel's "
-            "variance and ε are both zero"
-        )
+def _unmoved(net: nn.Module, norms: list[RunningNorm], x: Tensor) -> object:
+    """What the model answers with its statistics as they are."""
+    for norm in norms:
+        norm.still = True
+    answer = net(x)
+    for norm in norms:
+        norm.still = False
     return answer
 
 

@@ -7,6 +7,30 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from empirical.checks import is_real
+
+_CHOICES = {
+    "variance": ("within", "total"),
+    "affine": ("given", "identity"),
+    "first": ("batch", "source"),
+    "prediction": ("after", "before"),
+    "batch_variance": ("biased", "unbiased"),
+}
+
+
+def checked_options(momentum: object, **chosen: object) -> dict[str, float | str]:
+    """The options of `adapt`, for a manifest.
+
+    Raises:
+        ValueError: a momentum outside [0, 1], or an unknown choice.
+    """
+    if not (is_real(momentum) and 0 <= momentum <= 1):
+        raise ValueError(f"momentum is the weight τ of the past, in [0, 1], got {momentum!r}")
+    for name, value in chosen.items():
+        if value not in _CHOICES[name]:
+            raise ValueError(f"{name} is {' or '.join(map(repr, _CHOICES[name]))}, not {value!r}")
+    return {"momentum": float(momentum), **{name: str(value) for name, value in chosen.items()}}
+
 
 class RunningNorm:
     """A batch-norm layer in eval mode whose running statistics move just before it normalises.
@@ -15,14 +39,16 @@ class RunningNorm:
         name: the layer's name in its model.
         layer: the layer.
         reached: whether any batch came to it.
+        still: whether batches leave the statistics as they are.
     """
 
     def __init__(self, name: str, layer: _BatchNorm, options: Mapping[str, float | str]) -> None:
         """Takes the options of `adapt`; `name` is for messages."""
         self.name, self.layer = name or type(layer).__name__, layer
-        self.reached = False
+        self.reached = self.still = False
         self._tau = float(options["momentum"])
         self._total = options["variance"] == "total"
+        self._correction = int(options["batch_variance"] == "unbiased")
         self._started = options["first"] == "source"
         self._batch, self._called = -1, False
 
@@ -30,12 +56,15 @@ class RunningNorm:
         self, _layer: nn.Module, inputs: tuple[Tensor, ...], named: dict[str, Tensor]
     ) -> None:
         """Eqs. (3), (4) as a forward pre-hook; in eval mode the layer then uses the result."""
+        if self.still:
+            return
         values = inputs[0] if inputs else next(iter(named.values()))
         self._check(values)
         # Half precision has too few digits for a sum over a batch.
         values = values.to(torch.promote_types(values.dtype, torch.float32))
         rest = [axis for axis in range(values.ndim) if axis != 1]
-        variance, mean = (part.double() for part in torch.var_mean(values, rest, correction=0))
+        moments = torch.var_mean(values, rest, correction=self._correction)
+        variance, mean = (part.double() for part in moments)
         if self._started:
             # In float64, so that each step rounds the layer's own numbers once.
             old_mean, old_variance = (part.double() for part in self.statistics())
@@ -76,9 +105,11 @@ class RunningNorm:
                 f"batch-norm layer '{self.name}' is in training mode, where it normalises with the "
                 "batch, although the model's eval() was called: let its forward leave the mode"
             )
-        if values.numel() == values.shape[1] and not self._total:
+        if values.numel() == values.shape[1] and not (self._total and not self._correction):
+            lacks = "variance within" if not self._total else "unbiased variance"
+            biased = " with batch_variance='biased'" if self._correction else ""
             raise ValueError(
                 f"batch {self._batch} gives batch-norm layer '{self.name}' one value per channel, "
-                "which has no variance within: join it to the batch before it, or use "
-                "variance='total'"
+                f"which has no {lacks}: join it to the batch before it, or use "
+                f"variance='total'{biased}"
             )

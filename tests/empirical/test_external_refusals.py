@@ -76,7 +76,7 @@ def test_every_choice_is_recorded() -> None:
         "affine": "given",
         "first": "batch",
         "batch_variance": "biased",
-        "prediction": "after the update",
+        "prediction": "after",
     }
     other = adapt(bn_net(), BATCHES, 0.0, variance="total", affine="identity", first="source")
     assert list(other.options.values())[:4] == [0.0, "total", "identity", "source"]
