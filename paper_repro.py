@@ -568,8 +568,8 @@ def report_on(product: Any) -> None:
 
 
 def show_list() -> None:
-    """Print the sections, federations and algorithms that there are."""
-    from empirical import ALGORITHMS, BN_POLICIES, FEDERATIONS, MODELS
+    """Print the sections, federations and methods that there are."""
+    from empirical import BN_POLICIES, FEDERATIONS, MODELS, methods
 
     table = Table("section", "claims", "minutes: " + ", ".join(PRESETS), box=None, pad_edge=False)
     for name, section in SECTIONS.items():
@@ -577,7 +577,7 @@ def show_list() -> None:
     console.print(table, highlight=False)
     for name, known in FEDERATIONS.items():
         console.print(f"federation {name}: {known.description}", highlight=False)
-    for what, names in (("algorithms", ALGORITHMS), ("BN policies", BN_POLICIES), ("nets", MODELS)):
+    for what, names in (("methods", methods()), ("BN policies", BN_POLICIES), ("nets", MODELS)):
         console.print(f"{what}: {', '.join(names)}", highlight=False)
 
 

@@ -10,6 +10,7 @@ from empirical.evaluate import Measurement
 from empirical.executor import Progress, Result, TaskError, run_tasks
 from empirical.external import Adapted, adapt
 from empirical.federate import Run, federate
+from empirical.methods import Method, methods
 from empirical.models import MODELS, build_model
 from empirical.schedule import Schedule
 from empirical.seeds import derive
@@ -31,6 +32,7 @@ __all__ = [
     "DivergedError",
     "FederationState",
     "Measurement",
+    "Method",
     "Progress",
     "Result",
     "Role",
@@ -51,6 +53,7 @@ __all__ = [
     "load",
     "load_checkpoint",
     "load_federation",
+    "methods",
     "run_tasks",
     "save_checkpoint",
     "serve_external",

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import paper_repro
-from empirical import ALGORITHMS, BN_POLICIES, FEDERATIONS, MODELS, Client, Split
+from empirical import BN_POLICIES, FEDERATIONS, MODELS, Client, Split, methods
 from figures.records import config_hash
 from paper_repro import Options
 
@@ -169,7 +169,7 @@ def test_a_tilde_means_the_home_folder_everywhere(monkeypatch, tmp_path):
 def test_list_names_what_there_is(cli):
     outcome = cli("--list")
     assert outcome.code == 0 and outcome.err == ""
-    for known in (paper_repro.SECTIONS, FEDERATIONS, ALGORITHMS, BN_POLICIES, MODELS):
+    for known in (paper_repro.SECTIONS, FEDERATIONS, methods(), BN_POLICIES, MODELS):
         for name in known:
             assert name in outcome.out
     for minutes in paper_repro.SECTIONS["convergence"].minutes.values():

@@ -15,13 +15,23 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "local": local_only,
 }
 
+POLICY_OF = {"fedbn": ("fedavg", "client_specific")}
+"""Methods that are a registered algorithm under one batch-norm policy: (algorithm, policy)."""
+
 
 def build_algorithm(name: str, **settings: float) -> Algorithm:
     """The registered algorithm of this name with its hyper-parameters.
 
     Raises:
-        ValueError: unknown name (the nearest are offered), or a setting that it does not have.
+        ValueError: unknown name (the nearest are offered), a method that is a batch-norm policy
+            ("fedbn"), or a setting that it does not have.
     """
+    if isinstance(name, str) and name in POLICY_OF:
+        algorithm, policy = POLICY_OF[name]
+        raise ValueError(
+            f"'{name}' is the algorithm '{algorithm}' under a batch-norm policy: give federate "
+            f"build_algorithm('{algorithm}') and BN_POLICIES['{policy}']"
+        )
     factory = find(ALGORITHMS, name, "algorithm")
     known = inspect.signature(factory).parameters
     for setting in settings:
