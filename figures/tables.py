@@ -133,16 +133,21 @@ def to_latex(frame: pl.DataFrame, layout: Layout | None = None) -> str:
 
 
 def write_table(
-    stem: str | Path, frame: pl.DataFrame, layout: Layout | None = None
+    stem: str | Path,
+    frame: pl.DataFrame,
+    layout: Layout | None = None,
+    shown: pl.DataFrame | None = None,
 ) -> tuple[Path, Path]:
     """Writes `<stem>.csv` with every column and digit and `<stem>.tex` as laid out.
+
+    The layout is that of `shown`, where it is given: cells in words for people.
 
     Raises:
         ValueError: see `as_text_rows`.
         OutputError: a file cannot be written.
     """
     stem = Path(stem)
-    latex = to_latex(frame, layout)
+    latex = to_latex(frame if shown is None else shown, layout)
     csv = write_atomically(stem.with_name(stem.name + ".csv"), frame.write_csv())
     return csv, write_atomically(stem.with_name(stem.name + ".tex"), latex)
 

@@ -13,8 +13,8 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from figures.convergence.draw_dynamics import DASHES, NETS, thousands
 from figures.convergence.drift_tables import DriftSummary
-from figures.convergence.frame import of
 from figures.convergence.sources import data_name
+from figures.selection import of
 from figures.style import INK, MUTED, letter, look, panels
 
 PARTS = {"V": "V", "G": "G", "Lambda": r"\Lambda"}

@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from figures.convergence.draw_eigenvalues import data_name
-from figures.convergence.frame import of
 from figures.convergence.log_axes import above_zero, log_or_note, over
+from figures.selection import of
 from figures.style import INK, MUTED, Look, legend_below, letter, look, panels, ramp
 
 NETS = {"f": "aggregated", "f*": "client_specific"}

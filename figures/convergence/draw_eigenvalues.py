@@ -12,7 +12,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from figures.convergence.frame import of
 from figures.convergence.log_axes import (
     EQUAL,
     NO_RATIO,
@@ -26,6 +25,7 @@ from figures.convergence.log_axes import (
     readable_ticks,
 )
 from figures.convergence.sources import client_labels, data_name
+from figures.selection import of
 from figures.style import DOUBLE, INK, Look, legend_below, letter, look, looks, panels
 
 NETS = {"": "aggregated", "_star": "client_specific"}

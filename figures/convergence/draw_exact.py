@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 
 from figures.convergence.draw_eigenvalues import NETS, kernel
 from figures.convergence.exact_tables import Exact
-from figures.convergence.frame import of
 from figures.convergence.log_axes import (
     EQUAL,
     NO_RATIO,
@@ -23,6 +22,7 @@ from figures.convergence.log_axes import (
     readable_ticks,
 )
 from figures.convergence.sources import data_name
+from figures.selection import of
 from figures.style import INK, MUTED, letter, look, panels
 
 DASHES: tuple[Any, ...] = ("-", "--", ":")

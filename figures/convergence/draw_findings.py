@@ -13,8 +13,8 @@ from matplotlib.ticker import FixedLocator
 
 from figures.convergence.draw_step_sizes import spread, step_sizes
 from figures.convergence.findings_tables import Findings
-from figures.convergence.frame import of
 from figures.convergence.sources import data_name, plain
+from figures.selection import of
 from figures.style import INK, MUTED, letter, look, panels, ramp
 
 FAILS = "#cc3311"  # where the inequality fails: no method has this colour

@@ -12,8 +12,8 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 from figures.convergence.draw_drift import MARKERS, cell_title, cells_of, net_handle, setting
 from figures.convergence.draw_dynamics import DASHES, FLOOR, NETS, thousands
 from figures.convergence.drift_tables import DriftSummary
-from figures.convergence.frame import of
 from figures.convergence.sources import data_name
+from figures.selection import of
 from figures.style import MUTED, letter, look, panels
 
 

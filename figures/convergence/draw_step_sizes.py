@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from figures.convergence.frame import of
 from figures.convergence.log_axes import EQUAL, NO_RATIO, SOME_RATIOS, note, over, readable_ticks
 from figures.convergence.sources import data_name
+from figures.selection import of
 from figures.style import INK, letter, panels, ramp
 
 GAINS = {

@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from figures.convergence.frame import of
 from figures.convergence.training_tables import POLICIES
+from figures.selection import of
 from figures.style import INK, MUTED, legend_below, letter, look, looks, panels, whole_numbers
 
 

@@ -6,9 +6,9 @@ import polars as pl
 
 from figures.claims import Claim
 from figures.convergence.drift_tables import DriftSummary
-from figures.convergence.frame import of
 from figures.convergence.judgement import RUN, overall, span
 from figures.convergence.sources import plain
+from figures.selection import of
 from figures.tables import number
 
 MARGIN = 0.1

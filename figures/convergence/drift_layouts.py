@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from figures.convergence.drift_tables import DriftSummary
-from figures.convergence.frame import of
 from figures.convergence.sources import data_name
+from figures.selection import of
 from figures.tables import Layout, number
 
 Sheet = tuple[str, str, pl.DataFrame, Layout]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from figures.convergence.frame import of
+from figures.selection import of
 from figures.statistics import mean_interval
 
 CELL = ["data", "alpha", "net"]

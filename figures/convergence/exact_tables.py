@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from figures.claims import Claim
-from figures.convergence.frame import of
 from figures.convergence.judgement import overall, span
 from figures.convergence.sources import data_name, plain
+from figures.selection import of
 from figures.tables import Layout
 
 FIGURE = "figures/exact.pdf"

@@ -6,9 +6,9 @@ import polars as pl
 
 from figures.claims import Claim
 from figures.convergence.findings_tables import Findings
-from figures.convergence.frame import of
 from figures.convergence.judgement import overall, span
 from figures.convergence.sources import items, plain
+from figures.selection import of
 from figures.tables import number
 
 POOLED = "figures/pooled.pdf"

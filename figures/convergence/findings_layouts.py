@@ -7,8 +7,8 @@ import polars as pl
 
 from figures.convergence.findings_claims import COVARIANCES
 from figures.convergence.findings_tables import Findings
-from figures.convergence.frame import of
 from figures.convergence.sources import data_name
+from figures.selection import of
 from figures.tables import Layout, number
 
 Sheet = tuple[str, str, pl.DataFrame, Layout]

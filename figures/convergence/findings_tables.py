@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from figures.convergence.frame import of
+from figures.selection import of
 
 READING = ["data", "covariances", "variant", "split", "parameter"]
 _ENDS = ("value", "lower", "upper")

@@ -40,11 +40,3 @@ def joined(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> pl
     settings = pl.DataFrame(table, schema={"run": pl.String, "run_draw": pl.Int64, **SETTINGS})
     both = rows.join(settings, on="run", how="left", maintain_order="left")
     return both.with_columns(pl.coalesce("draw", "run_draw").alias("draw")).drop("run_draw")
-
-
-def of(frame: pl.DataFrame, **values: Any) -> pl.DataFrame:
-    """Keep the rows with these values."""
-    for name, value in values.items():
-        keep = pl.col(name).is_in(value) if isinstance(value, list) else pl.col(name) == value
-        frame = frame.filter(keep)
-    return frame

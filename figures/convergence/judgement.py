@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from figures.claims import Claim
-from figures.convergence.frame import of
 from figures.convergence.sources import items, plain
+from figures.selection import of
 from figures.statistics import PairedDifference, verdicts_holm
 from figures.tables import number
 

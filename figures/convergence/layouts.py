@@ -8,9 +8,9 @@ from figures.convergence.draw_eigenvalues import data_name
 from figures.convergence.drift_layouts import drift_tables
 from figures.convergence.exact_tables import exact_sheets
 from figures.convergence.findings_layouts import findings_tables
-from figures.convergence.frame import of
 from figures.convergence.summary import Summary
 from figures.convergence.training_tables import difference_table
+from figures.selection import of
 from figures.style import look, looks
 from figures.tables import Layout
 

@@ -12,7 +12,8 @@ from figures.convergence.drift_tables import DriftSummary, summarise_drift
 from figures.convergence.exact_tables import Exact, exact_claims, summarise_exact
 from figures.convergence.findings_claims import findings
 from figures.convergence.findings_tables import Findings, summarise_findings
-from figures.convergence.frame import joined, of
+from figures.convergence.frame import joined
+from figures.selection import of
 from figures.statistics import PairedDifference
 
 

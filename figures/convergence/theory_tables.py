@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from figures.convergence.frame import of
+from figures.selection import of
 
 KEY = ["data", "clients", "samples"]
 RUN = ["data", "alpha", "width", "draw"]

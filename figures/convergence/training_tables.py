@@ -4,8 +4,8 @@ import warnings
 
 import polars as pl
 
-from figures.convergence.frame import of
 from figures.rounds import interval_table, rounds_to_target, summarise_rounds
+from figures.selection import of
 from figures.statistics import PairedDifference, paired_difference
 
 TARGETS = (1.0, 0.5, 0.25)

@@ -22,7 +22,7 @@ def shown(tmp_path_factory):
 @pytest.fixture
 def coarse(monkeypatch):
     """Draws figures in few dots, to be fast; everything else of `present` stays."""
-    from figures.convergence import style
+    from figures.experiments.product import style
 
     def save(figure, stem):
         stem.parent.mkdir(parents=True, exist_ok=True)

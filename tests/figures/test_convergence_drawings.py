@@ -7,7 +7,7 @@ from synthetic import Records, corollary, descent, everything, regime, spectrum,
 
 from figures import style
 from figures.convergence import draw_dynamics, draw_eigenvalues, draw_training, summarise
-from figures.convergence.frame import of
+from figures.selection import of
 from figures.style import look
 
 

@@ -9,8 +9,8 @@ from figures import style
 from figures.convergence import draw_drift, draw_local, drawings, judge, present, summarise
 from figures.convergence.draw_dynamics import FLOOR
 from figures.convergence.drift_claims import falls, near_half
-from figures.convergence.frame import of
 from figures.convergence.layouts import tables
+from figures.selection import of
 from figures.style import look
 from figures.tables import as_text_rows
 

@@ -8,8 +8,8 @@ from synthetic_findings import proofs, read
 
 from figures import style
 from figures.convergence import draw_findings, draw_step_sizes, drawings, judge, present, summarise
-from figures.convergence.frame import of
 from figures.convergence.layouts import tables
+from figures.selection import of
 from figures.style import look
 from figures.tables import as_text_rows
 

@@ -7,7 +7,8 @@ import pytest
 from synthetic import Records, corollary, descent, enclosed, everything, regime, spectrum
 
 from figures.convergence import summarise, theory_tables
-from figures.convergence.frame import joined, of
+from figures.convergence.frame import joined
+from figures.selection import of
 
 
 def made(records):

@@ -6,7 +6,7 @@ import pytest
 from synthetic import Records, student, training
 
 from figures.convergence import judge, summarise
-from figures.convergence.frame import of
+from figures.selection import of
 
 # A client's loss is the number given, the other's half of it: their mean is three quarters.
 MEAN = 0.75
