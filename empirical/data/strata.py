@@ -33,3 +33,18 @@ def draw(
         for part, end, counts in zip(taken, ends, parts, strict=True):
             part.append(members[end - counts[label] : end])
     return [rng.permutation(np.concatenate(part)) for part in taken]
+
+
+def in_proportion(
+    labels: Int64[np.ndarray, " n"], rng: np.random.Generator
+) -> Int64[np.ndarray, " n"]:
+    """All indices in an order whose every beginning holds each class in proportion.
+
+    Member r of the n_c of a class, in shuffled order, stands at the place (r + ½)/n_c; equal
+    places are shuffled too. So the first m of n hold m n_c/n of the class, to within one.
+    """
+    place = np.empty(len(labels))
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        place[rng.permutation(members)] = (np.arange(len(members)) + 0.5) / len(members)
+    return np.lexsort((rng.permutation(len(labels)), place))

@@ -1,0 +1,44 @@
+"""Plans of the experiments: each section's runs by config, and the functions that compute them."""
+
+from empirical.studies.analysis import analysis_plan
+from empirical.studies.experiments import external_study, train_study
+from empirical.studies.grid import GRID, METHODS
+from empirical.studies.part import study_clients
+from empirical.studies.sections import (
+    compatibility_plan,
+    convergence_trainings,
+    external_plan,
+    internal_plan,
+)
+from empirical.studies.study import Setting, Study
+from empirical.studies.tuning import (
+    Candidate,
+    choose,
+    origin,
+    tried,
+    tuning_plan,
+    tuning_record,
+    validation_accuracy,
+)
+
+__all__ = [
+    "GRID",
+    "METHODS",
+    "Candidate",
+    "Setting",
+    "Study",
+    "analysis_plan",
+    "choose",
+    "compatibility_plan",
+    "convergence_trainings",
+    "external_plan",
+    "external_study",
+    "internal_plan",
+    "origin",
+    "study_clients",
+    "train_study",
+    "tried",
+    "tuning_plan",
+    "tuning_record",
+    "validation_accuracy",
+]

@@ -1,0 +1,125 @@
+"""How much each preset trains for each section, and about how long that takes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is trained for a section.
+
+    Attributes:
+        rounds: communication rounds.
+        seeds: how many, counted from 0.
+        measure_every: rounds between measurements; the start and the end are always measured.
+        folds: how many clients are held out in turn, the last ones, or "all".
+        methods: rows of the table; none for all.
+        epochs: local epochs in total, where their number in a round varies.
+        local_epochs, fractions, per_domain, momenta, batch_sizes: what the analysis varies.
+        orders: of the images of an external client.
+    """
+
+    rounds: int
+    seeds: int
+    measure_every: int = 1
+    folds: int | str = 2
+    methods: tuple[str, ...] = ()
+    epochs: int = 0
+    local_epochs: tuple[int, ...] = ()
+    fractions: tuple[float, ...] = ()
+    per_domain: tuple[int, ...] = ()
+    momenta: tuple[float, ...] = ()
+    batch_sizes: tuple[int, ...] = ()
+    orders: tuple[str, ...] = ("shuffled", "sorted", "drifting")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The net, the clients' weights p, and the sizes of the sections."""
+
+    model: str
+    weights: str
+    sizes: Mapping[str, Size]
+
+
+_MOMENTA, _BATCH_SIZES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99), (4, 8, 32, 128)
+_WHOLE: dict[str, Any] = {
+    "epochs": 32,
+    "local_epochs": (1, 4, 8, 16),
+    "fractions": (1.0, 0.5, 0.2, 0.1),
+    "per_domain": (1, 2, 4, 8),
+    "momenta": _MOMENTA,
+    "batch_sizes": _BATCH_SIZES,
+}
+_BRIEF: dict[str, Any] = {
+    "epochs": 2,
+    "local_epochs": (1, 2),
+    "fractions": (1.0, 0.2),
+    "per_domain": (1, 2),
+    "momenta": (0.0, 0.9),
+    "batch_sizes": (8, 32),
+}
+
+PRESETS: dict[str, Preset] = {
+    "quick": Preset(
+        "compact_cnn",
+        "size",
+        {
+            "convergence": Size(rounds=5, seeds=3),
+            "compatibility": Size(rounds=2, seeds=2, measure_every=2, folds=1),
+            "internal": Size(rounds=5, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
+            "external": Size(rounds=2, seeds=2, measure_every=2, methods=("fedavg", "fedbn")),
+            "analysis": Size(rounds=2, seeds=2, measure_every=2, folds=1, **_BRIEF),
+            "tuning": Size(rounds=2, seeds=1, measure_every=2),
+        },
+    ),
+    "default": Preset(
+        "compact_cnn",
+        "size",
+        {
+            "convergence": Size(rounds=20, seeds=5),
+            "compatibility": Size(rounds=20, seeds=3, measure_every=5),
+            "internal": Size(rounds=20, seeds=3),
+            "external": Size(rounds=20, seeds=3, measure_every=5, folds="all"),
+            "analysis": Size(rounds=20, seeds=3, measure_every=5, **_WHOLE),
+            "tuning": Size(rounds=20, seeds=1, measure_every=20),
+        },
+    ),
+    # FedBN's published setting for digits (Li et al. 2021).
+    "paper": Preset(
+        "digits_cnn",
+        "uniform",
+        {
+            "convergence": Size(rounds=100, seeds=5),
+            "compatibility": Size(rounds=100, seeds=5, measure_every=5, folds="all"),
+            "internal": Size(rounds=100, seeds=5),
+            "external": Size(rounds=100, seeds=5, measure_every=5, folds="all"),
+            "analysis": Size(rounds=100, seeds=5, measure_every=5, folds="all", **_WHOLE),
+            "tuning": Size(rounds=20, seeds=1, measure_every=20),
+        },
+    ),
+}
+
+# Of one client of the digits, on one core: an epoch of 743 images, and 1,743 images measured.
+_EPOCH = {"compact_cnn": 0.16, "digits_cnn": 2.6}
+_MEASURED = {"compact_cnn": 0.14, "digits_cnn": 1.1}
+_SERVED = {"compact_cnn": 0.4, "digits_cnn": 2.5}
+# How much longer a method's epoch takes than FedAvg's.
+_LONGER = {"scaffold": 1.1, "moon": 2.2, "feddc": 1.1, "perfedavg": 2.0}
+
+
+def seconds_of_training(config: Mapping[str, Any], clients: int) -> float:
+    """About how long a training run takes on one core."""
+    schedule, model = config["schedule"], config["model"]
+    present = clients - ("held_out" in config)
+    epochs = schedule["rounds"] * schedule["local_epochs"] * config.get("fraction", 1.0)
+    measured = 1 + schedule["rounds"] / schedule["measure_every"]
+    measured *= config.get("per_domain", 1)
+    train = epochs * _LONGER.get(config["algorithm"], 1.0) * _EPOCH[model]
+    return present * (train + measured * _MEASURED[model])
+
+
+def seconds_of_serving(model: str) -> float:
+    """About how long serving 1,000 images once takes on one core."""
+    return _SERVED[model]

@@ -1,0 +1,73 @@
+"""The plans of the sections `convergence` (its trainings), `compatibility`, `internal`, `external`.
+
+Every plan names its runs by config alone, so that sections share those whose configs agree.
+"""
+
+from collections.abc import Iterator
+
+from empirical.serving import Serving
+from empirical.studies.grid import cells, methods
+from empirical.studies.presets import Size
+from empirical.studies.study import POLICIES, Setting, Study, served, unique
+
+BASIC = (Serving("server"), Serving("adapted"))
+"""How every method serves the client outside: the server's statistics, and Eqs. (3), (4)."""
+
+
+def every_way(orders: tuple[str, ...]) -> tuple[Serving, ...]:
+    """How FedAvg serves it: each choice that the equations leave open, in each order of images."""
+    shuffled = [Serving(name) for name in ("batch", "source", "identity", "total")]
+    others = [
+        Serving(name, order=order)
+        for order in orders
+        if order != "shuffled"
+        for name in ("server", "adapted", "batch", "source")
+    ]
+    return (*BASIC, *shuffled, *others)
+
+
+def convergence_trainings(setting: Setting) -> list[Study]:
+    """FedAvg with each of the two policies, all clients taking part."""
+    size = setting.size("convergence")
+    return [
+        setting.trained(setting.training("fedavg", policy, setting.schedule(size, seed)))
+        for seed in setting.runs(size)
+        for policy in POLICIES
+    ]
+
+
+def compatibility_plan(setting: Setting) -> list[Study]:
+    """Every method with each policy, one client held out in turn and then served (Table I)."""
+    return _held_out(setting, setting.size("compatibility"))
+
+
+def external_plan(setting: Setting) -> list[Study]:
+    """The same with more clients held out in turn: leave one client out."""
+    return _held_out(setting, setting.size("external"))
+
+
+def internal_plan(setting: Setting) -> list[Study]:
+    """Every method with each policy, all clients taking part; FedAvg's are `convergence`'s runs."""
+    size = setting.size("internal")
+    return unique(
+        setting.trained(setting.training(*cell, setting.schedule(size, seed)))
+        for method in methods(size.methods)
+        for seed in setting.runs(size)
+        for cell in cells(method)
+    )
+
+
+def _held_out(setting: Setting, size: Size) -> list[Study]:
+    return unique(_with_external(setting, size))
+
+
+def _with_external(setting: Setting, size: Size) -> Iterator[Study]:
+    for method in methods(size.methods):
+        for seed in setting.runs(size):
+            for left_out in setting.held_out(size):
+                for algorithm, policy in cells(method):
+                    schedule = setting.schedule(size, seed)
+                    config = setting.training(algorithm, policy, schedule, held_out=left_out)
+                    yield setting.trained(config)
+                    ways = every_way(size.orders) if algorithm == "fedavg" else BASIC
+                    yield served(config, ways)

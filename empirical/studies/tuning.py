@@ -1,0 +1,145 @@
+"""Choosing hyper-parameters on validation images: the runs, their scores, the choice."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from empirical.studies.grid import GRID, methods
+from empirical.studies.study import POLICIES, Setting, Study
+from empirical.tuned import choices
+
+SEED = 1000
+"""Apart from the seeds of every reported run, which are counted from 0."""
+
+CRITERION = (
+    "mean validation accuracy over the clients after the last round, mean over both batch-norm "
+    "policies; ties: the authors' default, else the smaller"
+)
+
+
+@dataclass
+class Candidate:
+    """Settings that were tried, and how well they did.
+
+    Attributes:
+        settings: the values tried.
+        accuracy: policy -> mean validation accuracy; None where training diverged.
+    """
+
+    settings: Mapping[str, float]
+    accuracy: dict[str, float | None] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float | None:
+        """The mean over the policies; None where any of them diverged."""
+        known = [value for value in self.accuracy.values() if value is not None]
+        return sum(known) / len(known) if known and len(known) == len(self.accuracy) else None
+
+
+def tuning_plan(setting: Setting) -> list[Study]:
+    """Each candidate of each grid with each policy, all clients taking part, on validation."""
+    size = setting.size("tuning")
+    schedule = setting.schedule(size, SEED)
+    return [
+        setting.trained(
+            setting.training(method, policy, schedule, settings=settings, validation=True)
+        )
+        for method in methods(tuple(GRID))
+        for settings in GRID[method].candidates()
+        for policy in POLICIES
+    ]
+
+
+def validation_accuracy(rows: Iterable[Mapping[str, Any]]) -> float:
+    """The mean over the clients of the accuracy on validation after the last round.
+
+    Args:
+        rows: of a finished run that did not diverge.
+
+    Raises:
+        ValueError: no such rows.
+    """
+    measured = [
+        row
+        for row in rows
+        if row["metric"] == "accuracy" and row["split"] == "test" and row["client"] != "server"
+    ]
+    if not measured:
+        raise ValueError("the run holds no accuracy on validation images")
+    last = max(row["round"] for row in measured)
+    values = [row["value"] for row in measured if row["round"] == last]
+    return sum(values) / len(values)
+
+
+def tried(
+    configs: Sequence[Mapping[str, Any]], found: Sequence[float | None]
+) -> dict[str, list[Candidate]]:
+    """Algorithm -> its candidates in the order of the plan.
+
+    Args:
+        configs: of the runs of `tuning_plan`.
+        found: the validation accuracy of each, None where it diverged.
+    """
+    table: dict[str, list[Candidate]] = {}
+    for config, accuracy in zip(configs, found, strict=True):
+        method, rows = config["algorithm"], table.setdefault(config["algorithm"], [])
+        settings = {name: config["settings"][name] for name in GRID[method].values}
+        match = next((c for c in rows if c.settings == settings), None)
+        if match is None:
+            match = Candidate(settings)
+            rows.append(match)
+        match.accuracy[config["bn_policy"]] = accuracy
+    return table
+
+
+def choose(method: str, candidates: Sequence[Candidate]) -> Mapping[str, float]:
+    """The candidate of the highest score; ties: the authors' default, else the smaller.
+
+    One that diverged under either policy is never chosen, unless all did: then the authors'.
+    """
+    authors = GRID[method].authors
+    finished = [c for c in candidates if c.score is not None]
+    if not finished:
+        return authors
+    best = max(c.score for c in finished if c.score is not None)
+    tied = [c.settings for c in finished if c.score == best]
+    return min(tied, key=lambda s: (s != authors, *s.values()))
+
+
+def origin(config: Mapping[str, Any]) -> str:
+    """Where the settings of a training run come from, for its manifest."""
+    grid, settings = GRID.get(config["algorithm"]), config["settings"]
+    if grid is None:
+        return "nothing to choose"
+    data = (config["federation"], config["data_sha256"], config["model"])
+    for values, source in (
+        (choices(*data).get(config["algorithm"]), "chosen on validation images"),
+        (grid.authors, "the authors' defaults"),
+    ):
+        if values and all(settings[name] == value for name, value in values.items()):
+            return source
+    return "given"
+
+
+def tuning_record(
+    setting: Setting, configs: Sequence[Mapping[str, Any]], table: Mapping[str, list[Candidate]]
+) -> dict[str, Any]:
+    """What is committed: the grid, every score, the choice, and how the runs were made."""
+    first = configs[0]
+    return {
+        "federation": setting.federation,
+        "data_sha256": setting.data_sha256,
+        "model": first["model"],
+        "criterion": CRITERION,
+        "grid": {m: {n: list(v) for n, v in GRID[m].values.items()} for m in table},
+        "authors": {method: dict(GRID[method].authors) for method in table},
+        "scores": {
+            method: [
+                {"settings": dict(c.settings), "score": c.score, "accuracy": c.accuracy}
+                for c in candidates
+            ]
+            for method, candidates in table.items()
+        },
+        "choice": {method: dict(choose(method, rows)) for method, rows in table.items()},
+        "runs": {"schedule": dict(first["schedule"]), "validation": True},
+    }
