@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 from empirical.algorithm import Algorithm
 from empirical.algorithms.fedavg import fedavg
+from empirical.algorithms.fedavgm import fedavgm
+from empirical.algorithms.fednova import fednova
+from empirical.algorithms.fedopt import fedadagrad, fedadam, fedyogi
 from empirical.algorithms.fedprox import fedprox
 from empirical.algorithms.local import local_only
 from empirical.registry import find
@@ -12,6 +15,11 @@ from empirical.registry import find
 ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "fedavg": fedavg,
     "fedprox": fedprox,
+    "fednova": fednova,
+    "fedavgm": fedavgm,
+    "fedadam": fedadam,
+    "fedyogi": fedyogi,
+    "fedadagrad": fedadagrad,
     "local": local_only,
 }
 

@@ -1,5 +1,7 @@
 """FedProx: FedAvg whose clients are pulled towards what the server sent."""
 
+import functools
+
 import torch
 
 from empirical.algorithm import Algorithm, Local
@@ -20,11 +22,17 @@ def fedprox(mu: float = 0.01) -> Algorithm:
     """
     if not (is_real(mu) and 0 <= mu <= LARGEST):
         raise ValueError(f"FedProx needs a finite mu of at least 0 that float32 holds, got {mu!r}")
+    return Algorithm(
+        "fedprox",
+        "Li et al. 2020, Eq. (2)",
+        {"mu": mu},
+        correct_gradient=functools.partial(pull, mu=mu),
+    )
 
-    @torch.no_grad()
-    def pull(local: Local) -> None:
-        for name, weight in local.learned.items():
-            if weight.grad is not None:
-                weight.grad.add_(weight - local.received[name], alpha=mu)
 
-    return Algorithm("fedprox", "Li et al. 2020, Eq. (2)", {"mu": mu}, correct_gradient=pull)
+@torch.no_grad()
+def pull(local: Local, mu: float) -> None:
+    """Adds μ (w − wᵗ), the gradient of the proximal term, to those of the shared parameters."""
+    for name, weight in local.learned.items():
+        if weight.grad is not None:
+            weight.grad.add_(weight - local.received[name], alpha=mu)
