@@ -34,6 +34,8 @@ class Loops:
     total: bool = False
     identity: bool = False
     source: bool = False
+    unbiased: bool = False
+    still: bool = False
     seen: list[list[tuple[float, float]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -55,14 +57,21 @@ class Loops:
         return means, variances
 
     def __call__(self, x: Tensor) -> Tensor:
+        if not self.still:
+            self.see(x)
+        return self.normalised(x)
+
+    def see(self, x: Tensor) -> None:
         rows = [row.tolist() for row in channels(x)]
         batch_means = [sum(row) / len(row) for row in rows]
         self.seen.append(
             [
-                (mean, sum((r - mean) ** 2 for r in row) / len(row))
+                (mean, sum((r - mean) ** 2 for r in row) / (len(row) - self.unbiased))
                 for mean, row in zip(batch_means, rows, strict=True)
             ]
         )
+
+    def normalised(self, x: Tensor) -> Tensor:
         out = x.clone()
         for c, (mean, variance) in enumerate(zip(*self.statistics(), strict=True)):
             gamma = 1.0 if self.identity else self.layer.weight[c].item()

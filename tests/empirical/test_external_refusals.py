@@ -9,7 +9,7 @@ from streams import stream, trained
 from torch import Tensor, nn
 from toy import bn_net, plain_net, residual_net, unchecked
 
-from empirical import adapt
+from empirical import DivergedError, adapt
 
 SMALL = (3, 4, 4)
 BATCHES = stream(4, 5, shape=SMALL)
@@ -78,8 +78,9 @@ def test_every_choice_is_recorded() -> None:
         "batch_variance": "biased",
         "prediction": "after",
     }
-    other = adapt(bn_net(), BATCHES, 0.0, variance="total", affine="identity", first="source")
-    assert list(other.options.values())[:4] == [0.0, "total", "identity", "source"]
+    choices = {"variance": "total", "affine": "identity", "first": "source"}
+    choices |= {"prediction": "before", "batch_variance": "unbiased"}
+    assert adapt(bn_net(), BATCHES, 0.0, **choices).options == {"momentum": 0.0, **choices}
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad, torch.inference_mode])
@@ -232,6 +233,26 @@ def test_one_value_per_channel_is_refused(first: str) -> None:
         adapt(bn_net(), stream(4, 1, shape=SMALL), first=first)
     assert adapt(bn_net(), stream(4, 1, shape=SMALL), variance="total").batches == (4, 1)
     assert adapt(residual_net(), stream(1, 1, shape=SMALL)).batches == (1, 1)
+    unbiased = {"variance": "total", "batch_variance": "unbiased", "first": first}
+    with pytest.raises(ValueError, match=r"no unbiased variance: .* with batch_variance='biased'"):
+        adapt(bn_net(), stream(4, 1, shape=SMALL), **unbiased)
+
+
+@pytest.mark.parametrize(
+    ("net", "batch", "message"),
+    [
+        (nn.BatchNorm2d(3).double(), BATCHES[0] * 1e200, "statistics of batch-norm layer"),
+        (nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 2, 1)).double(), BATCHES[0], "answers NaN"),
+    ],
+)
+@pytest.mark.parametrize("prediction", ["after", "before"])
+def test_what_is_not_finite_has_an_error_of_its_own(
+    net: nn.Module, batch: Tensor, message: str, prediction: str
+) -> None:
+    if "NaN" in message:
+        net[1].weight.data[0, 0] = torch.nan
+    with pytest.raises(DivergedError, match=message):
+        adapt(net, [batch, batch], prediction=prediction)
 
 
 @pytest.mark.parametrize("batches", [[], iter(()), ()])
@@ -274,6 +295,8 @@ def test_what_is_no_model_is_refused(model: object) -> None:
         ({"variance": "pooled"}, "variance is 'within' or 'total', not 'pooled'"),
         ({"affine": None}, "affine is 'given' or 'identity', not None"),
         ({"first": "server"}, "first is 'batch' or 'source', not 'server'"),
+        ({"prediction": "after the update"}, "prediction is 'after' or 'before', not 'after the"),
+        ({"batch_variance": True}, "batch_variance is 'biased' or 'unbiased', not True"),
     ],
 )
 def test_unknown_options_are_refused(options: dict, message: str) -> None:
