@@ -1,16 +1,18 @@
 """Command line: input that is refused in one sentence, the list, and what is planned."""
 
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import paper_repro
 from empirical import BN_POLICIES, FEDERATIONS, MODELS, Client, Split, methods
-from figures.records import config_hash
+from figures.records import RunStore, config_hash
 from paper_repro import Options
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +26,11 @@ REFUSED = {
     "preset": ((*SECTION, "--preset", "defualt"), ("'defualt'", "did you mean 'default'")),
     "federation": ((*SECTION, "--federation", "digit"), ("'digit'", "did you mean 'digits'")),
     "path": ((*SECTION, "--federation", "./mine"), ("'./mine' is a path", "digits")),
+    "no folder": ((*SECTION, "--federation", "fedbn_digits"), ("is read from a folder", "--data")),
+    "bad folder": (
+        (*SECTION, "--federation", "fedbn_digits", "--data", "none"),
+        ("none lacks the folders MNIST", "unpacks to"),
+    ),
     "no seeds": ((*SECTION, "--seeds", "0"), ("--seeds must be at least 1, not 0",)),
     "negative seeds": ((*SECTION, "--seeds", "-1"), ("--seeds must be at least 1, not -1",)),
     "no workers": ((*SECTION, "--workers", "0"), ("--workers must be at least 1, not 0",)),
@@ -244,3 +251,31 @@ def test_a_data_folder_for_a_federation_that_reads_none_is_refused(cli, tmp_path
     outcome = cli("--section", "convergence", "--data", tmp_path, "--out", tmp_path / "r")
     assert outcome.code == 2
     assert "reads no folder" in outcome.sentence
+
+
+def fedbn_digits(folder):
+    draws = np.random.default_rng(0)
+    shapes = {"MNIST": (28, 28), "SVHN": (32, 32, 3), "USPS": (16, 16)}
+    for domain, shape in {**shapes, "SynthDigits": (32, 32, 3), "MNIST_M": (28, 28, 3)}.items():
+        (folder / domain / "partitions").mkdir(parents=True)
+        for file in ("partitions/train_part0.pkl", "test.pkl"):
+            pair = draws.integers(0, 256, (4, *shape), dtype=np.uint8), np.arange(4)
+            (folder / domain / file).write_bytes(pickle.dumps(pair))
+    return folder
+
+
+def test_a_federation_is_read_from_the_folder_given(cli, tmp_path):
+    found = []
+    for name in ("here", "there"):
+        place = fedbn_digits(tmp_path / name)
+        options = Options("convergence", "quick", "fedbn_digits", place, device="cpu")
+        found.append((paper_repro.loaded(options), paper_repro.federation("fedbn_digits", place)))
+    (first, clients), (second, _) = found
+    assert first == second and [len(client.train) for client in clients] == [4] * 5
+    # A worker computes with it and records what it was.
+    config = dict(next(iter(paper_repro.plan_convergence(options, first)))[1])
+    config |= {"schedule": config["schedule"] | {"rounds": 1}}
+    task = paper_repro.Task("a", config, 1.0, str(tmp_path / "runs"), str(place), False)
+    run = paper_repro.execute(task, lambda _: None)
+    manifest = RunStore(tmp_path / "runs").manifest(run)
+    assert manifest["status"] == "complete" and set(manifest["data"]) == set(manifest["p"])

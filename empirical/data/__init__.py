@@ -1,11 +1,11 @@
-"""Federations by name: `load_federation("digits")` gives a list of clients."""
+"""Federations by name or folder: `load_federation("digits")` gives a list of clients."""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from empirical.data import digits
+from empirical.data import digits, fedbn_digits
 from empirical.data.client import Client, Split, fingerprint
 from empirical.registry import find
 
@@ -49,6 +49,16 @@ FEDERATIONS: dict[str, Federation] = {
         minutes=0.1,
         load=lambda _, progress: digits.load(progress),
     ),
+    "fedbn_digits": Federation(
+        name="fedbn_digits",
+        description="FedBN's MNIST, SVHN, USPS, SynthDigits, MNIST-M; give its files as --data",
+        clients=fedbn_digits.CLIENTS,
+        classes=fedbn_digits.CLASSES,
+        image=(3, fedbn_digits.SIDE, fedbn_digits.SIDE),
+        minutes=0.1,
+        load=fedbn_digits.load,
+        reads_data=True,
+    ),
 }
 
 
@@ -58,26 +68,42 @@ def load_federation(
     """The clients of a federation, the same in every call and on every machine.
 
     Args:
-        name_or_path: a name of `FEDERATIONS`. Folders of other federations are not read yet.
-        data: where downloaded data lie, for federations that do not come installed.
+        name_or_path: a name of `FEDERATIONS`, or a folder with the files of one that reads data,
+            such as FedBN's digits.
+        data: where downloaded data lie, for federations named that do not come installed.
         progress: called with the fraction done, 0 … 1, while the federation is built.
 
     Raises:
-        ValueError: an unknown name (the nearest are offered), a path, or damaged packages.
+        ValueError: an unknown name (the nearest are offered), a path without such files, files
+            that cannot be used, or damaged packages.
     """
     known = isinstance(name_or_path, str) and name_or_path in FEDERATIONS
-    if not known and _is_path(name_or_path):
-        raise ValueError(
-            f"'{name_or_path}' is a path, and federations cannot be read from disk yet; "
-            f"what can be loaded by name: {', '.join(sorted(FEDERATIONS))}"
-        )
+    if not known and isinstance(name_or_path, str | os.PathLike) and _is_path(name_or_path):
+        return _from_folder(name_or_path, data, progress)
     federation = find(FEDERATIONS, name_or_path, "federation")
     if data is not None and not federation.reads_data:
+        other = ", or name the federation 'fedbn_digits'" if fedbn_digits.holds(data) else ""
         raise ValueError(
             f"the federation '{federation.name}' comes installed and reads no folder: leave out "
-            f"the data folder '{data}'"
+            f"the data folder '{data}'{other}"
         )
     return federation.load(data, progress)
+
+
+def _from_folder(
+    path: str | os.PathLike[str], data: Path | None, progress: Progress | None
+) -> list[Client]:
+    if not fedbn_digits.holds(Path(path)):
+        raise ValueError(
+            f"'{path}' is a path, and no folder that holds FedBN's digits "
+            f"({', '.join(fedbn_digits.CLIENTS)}), the one kind that is read from disk yet; "
+            f"what can be loaded by name: {', '.join(sorted(FEDERATIONS))}"
+        )
+    if data is not None:
+        raise ValueError(
+            f"'{path}' is the folder of a federation already: leave out the data folder '{data}'"
+        )
+    return fedbn_digits.load(Path(path), progress)
 
 
 def _is_path(name: object) -> bool:
