@@ -264,7 +264,7 @@ def fedbn_digits(folder):
     return folder
 
 
-def test_a_federation_is_read_from_the_folder_given(cli, tmp_path):
+def test_a_federation_is_read_from_the_folder_given(tmp_path):
     found = []
     for name in ("here", "there"):
         place = fedbn_digits(tmp_path / name)

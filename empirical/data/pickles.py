@@ -1,6 +1,7 @@
 """Pairs of integer arrays out of pickles that may come from anyone: nothing in them is run."""
 
 import pickle
+import pickletools
 import re
 from collections.abc import Callable, Sequence
 from io import BytesIO
@@ -37,6 +38,7 @@ def read_pair(file: Path) -> tuple[np.ndarray, np.ndarray]:
             "give the folder that it unpacks to"
         ) from None
     try:
+        _check_memo(content)
         value = _Reader(BytesIO(content), encoding="latin1").load()
     except _Foreign as error:
         raise ValueError(
@@ -86,10 +88,10 @@ class _Dtype:
     __slots__ = ("_code", "_order")
 
     def __init__(self, code: object, *_: object) -> None:
-        self._code, self._order = str(code), "="
+        self._code, self._order = _text(code), "="
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        self._order = str(state[1])
+        self._order = _text(state[1])
 
     def value(self) -> np.dtype:
         if not _INTEGER.fullmatch(self._code) or self._order not in tuple("|<>="):
@@ -130,10 +132,22 @@ class _Array:
         return self
 
 
+def _text(value: object) -> str:
+    """A string as it is; of anything else the kind, for a nested list can fill the memory."""
+    return value if isinstance(value, str) else type(value).__name__
+
+
+def _check_memo(content: bytes) -> None:
+    """Refuses a memo of more places than the file has bytes, which alone would fill the memory."""
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(content):
+            raise ValueError(f"place {argument} of the memo")
+
+
 def _encode(text: object, encoding: object = "utf-8") -> bytes:
     """How protocols before 3 write bytes."""
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise _Foreign(f"encodes text as {encoding!r}")
+        raise _Foreign(f"encodes text as {_text(encoding)!r}")
     return text.encode("latin1")
 
 

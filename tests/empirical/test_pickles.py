@@ -1,5 +1,6 @@
 """Pickles from anyone: arrays of integers are read, everything else refused and nothing run."""
 
+import codecs
 import io
 import os
 import pickle
@@ -142,6 +143,21 @@ def test_known_names_are_stand_ins_that_no_pickle_can_bend(tmp_path, content, wh
     with pytest.raises(ValueError, match=why):
         read(tmp_path, content)
     assert read(tmp_path, (IMAGES, LABELS))[0].tolist() == IMAGES.tolist()
+
+
+def test_small_files_that_would_fill_the_memory_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"damaged .*place 2147483647 of the memo"):
+        read(tmp_path, b"\x80\x02]r\xff\xff\xff\x7f.")
+    value = "x"
+    for _ in range(64):  # 2^64 characters, once written out
+        value = [value, value]
+    bombs = [
+        Evil(np.dtype, value),
+        Evil(codecs.encode, "a", value),
+    ]
+    for bomb in bombs:
+        with pytest.raises(ValueError, match=r"pair\.pkl"):
+            read(tmp_path, pickle.dumps(bomb, 2))
 
 
 # what it holds
