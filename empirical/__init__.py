@@ -11,7 +11,7 @@ from empirical.executor import Progress, Result, TaskError, run_tasks
 from empirical.external import Adapted, adapt
 from empirical.federate import Run, federate
 from empirical.methods import Method, methods
-from empirical.models import MODELS, build_model
+from empirical.models import MODELS, build_model, with_projection_head
 from empirical.schedule import Schedule
 from empirical.seeds import derive
 from empirical.serving import VARIANTS, Served, Serving, serve_external
@@ -58,4 +58,5 @@ __all__ = [
     "save_checkpoint",
     "serve_external",
     "stream",
+    "with_projection_head",
 ]

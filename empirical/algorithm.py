@@ -11,7 +11,7 @@ from empirical.weights import Role, Weights
 
 Memory = Mapping[str, Weights]  # an algorithm's own tensors, by purpose; never changed in place
 Report = Mapping[str, Weights]  # what a client sends, by purpose; the server sees p-means of it
-Backward = Callable[[], None]  # one batch: sets every `.grad` to the gradient of its mean loss
+Backward = Callable[[], None]  # one batch: every `.grad` becomes a new tensor, of its mean loss
 
 
 @dataclass
@@ -110,11 +110,12 @@ class Algorithm:
         personal: roles that stay with each client whatever the batch-norm policy, and of which
             the server learns nothing.
         local_lr: the clients' step size, where the method has its own; None is the schedule's.
-        batches_a_step: distinct batches that one step takes.
+        batches_a_step: batches of one epoch that one step takes; they share no image unless there
+            are fewer than two for each.
         gradient: (local, that many batches) -> fills `.grad` of `local.trained` for one step; may
             call the batches in any order and move the parameters between, but must put them back.
-        feature_loss: added to the loss of each batch; the frozen networks cost two forward passes
-            a step and the memory of one model a client.
+        feature_loss: added to the loss of each batch; each image then passes through two frozen
+            networks once a round, and a client's last model is kept.
         correct_gradient: changes `.grad` of `local.learned` in place before each step.
         report: after a client's last step -> (what it sends, what it keeps for its next round).
             The loop has taken what it needs from both when the next client begins, so live

@@ -23,15 +23,23 @@ def batches(
     client: str, images: int, schedule: Schedule, round_: int
 ) -> Iterator[Int64[Tensor, " batch"]]:
     """Row numbers of each batch of a round's local epochs, shuffled anew each epoch."""
+    for step in steps(client, images, schedule, round_):
+        yield from step
+
+
+def steps(
+    client: str, images: int, schedule: Schedule, round_: int, each: int = 1
+) -> Iterator[list[Int64[Tensor, " _"]]]:
+    """The batches of a round's local epochs, `each` of one epoch a step (see `in_steps`)."""
     draws = generator(schedule.seed, "batches", client, round_)
     sizes = batch_sizes(images, schedule.batch_size)
     for _ in range(schedule.local_epochs):
-        yield from torch.randperm(images, generator=draws).split(sizes)
+        yield from in_steps(torch.randperm(images, generator=draws).split(sizes), each)
 
 
 def in_steps(
-    batches: Iterable[Int64[Tensor, " batch"]], each: int
-) -> Iterator[list[Int64[Tensor, " batch"]]]:
+    batches: Iterable[Int64[Tensor, " _"]], each: int
+) -> Iterator[list[Int64[Tensor, " _"]]]:
     """Lists of `each` batches, in order, for methods that take several a step.
 
     What is left at the end is dealt anew into `each` batches; where that would make batches of

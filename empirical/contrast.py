@@ -1,15 +1,17 @@
-"""Frozen networks beside the one in training, for losses on their representations (MOON)."""
+"""A frozen network beside the one in training, for losses on their representations (MOON)."""
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from empirical.algorithm import Features
 from empirical.weights import load
+
+BATCH = 100  # in eval mode no result depends on it beyond rounding
 
 
 def last_linear(net: nn.Module) -> nn.Linear:
@@ -27,67 +29,70 @@ def last_linear(net: nn.Module) -> nn.Linear:
     return layers[-1]
 
 
-class Contrast:
-    """Two frozen copies of a network, in eval mode, and what all three make of a batch."""
+def with_representation(
+    net: nn.Module, inputs: Float[Tensor, "batch ..."]
+) -> tuple[Tensor, Float[Tensor, "batch features"]]:
+    """One pass: what `net` answers, and what its last linear layer was given (last).
 
-    def __init__(self, net: nn.Module) -> None:
-        """Copies `net`; raises ValueError where it has no linear layer (see `last_linear`)."""
-        last_linear(net)
-        self._net = net
-        self._frozen = [copy.deepcopy(net).requires_grad_(False).eval() for _ in range(2)]
-        self._has_previous = False
-
-    def begin(self, received: Mapping[str, Tensor], previous: Mapping[str, Tensor] | None) -> None:
-        """Loads what the client received, its own batch norm included, and its last network."""
-        load(self._frozen[0], received)
-        self._has_previous = previous is not None
-        if previous is not None:
-            load(self._frozen[1], previous)
-
-    @contextmanager
-    def watching(self) -> Iterator["Watch"]:
-        """Sees what the network in training gives its last linear layer, for one block."""
-        with watch(self._net) as seen:
-            yield seen
-
-    def features(self, z: Tensor, inputs: Tensor) -> Features:
-        """The representations of `inputs`, of which the live network's is `z`."""
-        old = [_represent(net, inputs) for net in self._frozen[: 1 + self._has_previous]]
-        return Features(z, old[0], old[1] if self._has_previous else None)
-
-
-class Watch:
-    """What a network's last linear layer was given in its last pass.
-
-    Attributes:
-        z: (n, features); None before the first pass.
+    Raises:
+        ValueError: the net has no linear layer, or its forward did not call the last of them.
     """
+    given: list[Tensor] = []
 
-    z: Tensor | None = None
+    def see(_layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+        given.extend([*positional, *named.values()])
 
-    def __call__(self, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """A forward pre-hook."""
-        self.z = inputs[0].flatten(1)
-
-
-@contextmanager
-def watch(net: nn.Module) -> Iterator[Watch]:
-    """Watches the last linear layer of `net` for one block."""
-    seen = Watch()
-    handle = last_linear(net).register_forward_pre_hook(seen)
+    handle = last_linear(net).register_forward_pre_hook(see, with_kwargs=True)
     try:
-        yield seen
+        outputs = net(inputs)
     finally:
         handle.remove()
-
-
-@torch.no_grad()
-def _represent(net: nn.Module, inputs: Tensor) -> Tensor:
-    with watch(net) as seen:
-        net(inputs)
-    if seen.z is None:
+    if not given:
         raise ValueError(
             "the model's forward does not call its last linear layer, whose input represents an "
             "image: register the layers in the order of their use"
         )
-    return seen.z
+    return outputs, given[-1].flatten(1)
+
+
+class Contrast:
+    """What a client's received and previous networks make of its images, in eval mode.
+
+    Frozen networks do not change within a round and in eval mode see each image by itself, so
+    that each image passes through them once a round however many epochs the client trains.
+    """
+
+    def __init__(self, net: nn.Module, example: Float[Tensor, "batch ..."]) -> None:
+        """Copies `net` and tries the copy on `example`; raises as `with_representation` does."""
+        self._frozen = copy.deepcopy(net).requires_grad_(False).eval()
+        self._received = self._represent(None, example)
+        self._previous: Tensor | None = None
+
+    def begin(
+        self,
+        received: Mapping[str, Tensor],
+        previous: Mapping[str, Tensor] | None,
+        images: Float[Tensor, "n ..."],
+    ) -> None:
+        """Represents a client's images by two networks, given by all their tensors.
+
+        Args:
+            received: the client's network as it begins this round, its own batch norm included.
+            previous: as it left its last round; None in its first.
+            images: its training images.
+        """
+        self._received = self._represent(received, images)
+        self._previous = None if previous is None else self._represent(previous, images)
+
+    def features(
+        self, z: Float[Tensor, "batch features"], rows: Int64[Tensor, " batch"]
+    ) -> Features:
+        """The representations of these rows of the images, of which the live network's is `z`."""
+        previous = None if self._previous is None else self._previous[rows]
+        return Features(z, self._received[rows], previous)
+
+    @torch.no_grad()
+    def _represent(self, weights: Mapping[str, Tensor] | None, images: Tensor) -> Tensor:
+        if weights is not None:
+            load(self._frozen, weights)
+        return torch.cat([with_representation(self._frozen, x)[1] for x in images.split(BATCH)])

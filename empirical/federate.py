@@ -124,7 +124,8 @@ class Run(Iterator[Measurement]):
         }
         self._server_memory: Memory = {}
         self._memories: dict[str, Memory] = {}
-        self._contrast = Contrast(net) if algorithm.feature_loss else None
+        example = self._sites[0].train.inputs[:1]
+        self._contrast = Contrast(net, example) if algorithm.feature_loss else None
         self._last: dict[str, Weights] = {}  # whole models, for the contrast alone
         self.state = FederationState(
             status="running",
@@ -208,7 +209,7 @@ class Run(Iterator[Measurement]):
             ),
         )
         if self._contrast:
-            self._contrast.begin(received, self._last.get(site.name))
+            self._contrast.begin(received, self._last.get(site.name), site.train.inputs)
         trainer = Trainer(net, site, self._algorithm, self._contrast)
         return local, train(trainer, self._algorithm, local, schedule, round_)
 

@@ -1,7 +1,7 @@
 """A client's share of a round: local epochs of plain SGD, and single passes without one."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Int64
@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from empirical.algorithm import Algorithm, Backward, Local
-from empirical.batches import batch_sizes, batches, in_steps
-from empirical.contrast import Contrast
+from empirical.batches import batch_sizes, steps
+from empirical.contrast import Contrast, with_representation
 from empirical.schedule import Schedule
 from empirical.seeds import forked, generator
 from empirical.sites import Site
@@ -41,17 +41,22 @@ class Trainer:
             place = rows.to(self.site.train.labels.device)
             inputs, labels = self.site.train.inputs[place], self.site.train.labels[place]
             self.net.zero_grad()
-            contrast, feature_loss = self._contrast, self._feature_loss
-            with nullcontext() if contrast is None else contrast.watching() as watched:
-                loss = functional.cross_entropy(self.net(inputs), labels)
+            loss, added = self._losses(inputs, labels, place)
             self._total += loss.detach() * len(rows)
             self.seen += len(rows)
-            if contrast is not None and feature_loss is not None:
-                assert watched is not None and watched.z is not None
-                loss = loss + feature_loss(contrast.features(watched.z, inputs))
-            loss.backward()
+            (loss if added is None else loss + added).backward()
 
         return make
+
+    def _losses(
+        self, inputs: Tensor, labels: Tensor, rows: Int64[Tensor, " batch"]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Mean cross-entropy, and what the algorithm adds to it."""
+        if self._contrast is None or self._feature_loss is None:
+            return functional.cross_entropy(self.net(inputs), labels), None
+        logits, z = with_representation(self.net, inputs)
+        added = self._feature_loss(self._contrast.features(z, rows))
+        return functional.cross_entropy(logits, labels), added
 
     def mean_loss(self) -> float:
         """Mean cross-entropy over the images seen, without what the algorithm adds."""
@@ -72,8 +77,8 @@ def train(
     # On a CPU foreach saves a few per cent of a step of a small net, and costs a large one nothing.
     optimiser = torch.optim.SGD(net.parameters(), lr=local.lr, foreach=True)
     with forked(schedule.seed, "layers", site.name, round_, device=site.train.labels.device):
-        drawn = batches(site.name, len(site.train), schedule, round_)
-        for step in in_steps(drawn, algorithm.batches_a_step):
+        images, each = len(site.train), algorithm.batches_a_step
+        for step in steps(site.name, images, schedule, round_, each):
             algorithm.gradient(local, [trainer.backward(rows) for rows in step])
             algorithm.correct_gradient(local)
             optimiser.step()

@@ -1,10 +1,12 @@
 """The networks, by name; a seed fixes the initial weights."""
 
+import copy
 from collections.abc import Callable
 
 from torch import nn
 
 from empirical.checks import is_whole
+from empirical.contrast import last_linear
 from empirical.registry import find
 from empirical.seeds import forked
 
@@ -56,17 +58,57 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-def build_model(name: str, seed: int, classes: int = 10) -> nn.Module:
+def build_model(
+    name: str, seed: int, classes: int = 10, projection: int | None = None
+) -> nn.Module:
     """The registered network with torch's default initialisation.
 
     The draws depend on the seed and the name alone, not on the policy, the algorithm or what
     was drawn before; the global generator is left as it was.
 
+    Args:
+        name: a key of `MODELS`.
+        seed: fixes the initial weights.
+        classes: outputs.
+        projection: width of a projection head (`with_projection_head`); 256 is MOON's.
+
     Raises:
-        ValueError: unknown name (the nearest are offered), or fewer than two classes.
+        ValueError: unknown name (the nearest are offered), fewer than two classes, or a
+            projection that is no positive whole number.
     """
     build = find(MODELS, name, "model")
     if not (is_whole(classes) and classes >= 2):
         raise ValueError(f"a classifier needs at least two classes, got {classes!r}")
     with forked(seed, "model", name):
-        return build(classes)
+        model = build(classes)
+    return model if projection is None else with_projection_head(model, seed, projection)
+
+
+def with_projection_head(model: nn.Module, seed: int, width: int = 256) -> nn.Module:
+    """A copy of `model` with MOON's projection head (Li, He and Song 2021, Section 3.2).
+
+    The last linear layer, d -> classes, gives way to Linear(d, d), ReLU, Linear(d, width) and the
+    classifier Linear(width, classes), whose input MOON compares. The head draws its weights from
+    the seed; the others stay as they are.
+
+    Raises:
+        ValueError: a model without a linear layer, or a width that is no positive whole number.
+    """
+    if not (is_whole(width) and width >= 1):
+        raise ValueError(f"a projection has a whole width of at least 1, got {width!r}")
+    model = copy.deepcopy(model)
+    old = last_linear(model)
+    like = {"device": old.weight.device, "dtype": old.weight.dtype}
+    with forked(seed, "projection", device=old.weight.device):
+        head = nn.Sequential(
+            nn.Linear(old.in_features, old.in_features, **like),
+            nn.ReLU(),
+            nn.Linear(old.in_features, width, **like),
+            nn.Linear(width, old.out_features, **like),
+        ).train(old.training)
+    path = next(name for name, layer in model.named_modules() if layer is old)
+    if not path:
+        return head
+    parent, _, leaf = path.rpartition(".")
+    setattr(model.get_submodule(parent), leaf, head)
+    return model

@@ -6,21 +6,29 @@ from collections.abc import Callable
 from empirical.algorithm import Algorithm
 from empirical.algorithms.fedavg import fedavg
 from empirical.algorithms.fedavgm import fedavgm
+from empirical.algorithms.feddc import feddc
 from empirical.algorithms.fednova import fednova
 from empirical.algorithms.fedopt import fedadagrad, fedadam, fedyogi
 from empirical.algorithms.fedprox import fedprox
 from empirical.algorithms.local import local_only
+from empirical.algorithms.moon import moon
+from empirical.algorithms.perfedavg import perfedavg
+from empirical.algorithms.scaffold import scaffold
 from empirical.registry import find
 
 ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "fedavg": fedavg,
     "fedprox": fedprox,
     "fednova": fednova,
+    "scaffold": scaffold,
+    "feddc": feddc,
     "fedavgm": fedavgm,
     "fedadam": fedadam,
     "fedyogi": fedyogi,
     "fedadagrad": fedadagrad,
     "local": local_only,
+    "moon": moon,
+    "perfedavg": perfedavg,
 }
 
 POLICY_OF = {"fedbn": ("fedavg", "client_specific")}
