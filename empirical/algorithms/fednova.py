@@ -10,7 +10,7 @@ from empirical.checks import LARGEST, is_real
 
 
 def fednova(momentum: float = 0.0, mu: float = 0.0) -> Algorithm:
-    """FedNova (Wang et al. 2020, Eqs. (9) to (11)), for SGD with momentum and a proximal term.
+    """FedNova (Wang et al. 2020), for SGD with momentum, a proximal term, or both.
 
     A client's change is a sum of its gradients, w − y_i = η Σ_k a_ik g_ik. Where the steps are
     small all g_ik are close to ∇J_i(w), so that FedAvg's step is −η Σ p_i A_i ∇J_i(w), with
@@ -53,7 +53,7 @@ def fednova(momentum: float = 0.0, mu: float = 0.0) -> Algorithm:
 
     return Algorithm(
         "fednova",
-        "Wang et al. 2020, Eqs. (9) to (11)",
+        "Wang et al. 2020 (NeurIPS)",
         {"momentum": momentum, "mu": mu},
         correct_gradient=correct,
         report=report,
@@ -68,7 +68,8 @@ def gradients_in_change(steps: int, momentum: float, pull: float) -> float:
     proximal term adds −ημ x, its buffer is u ← ρ u + 1 − ημ x, and x ← x + u. For ρ = μ = 0 this
     is K; for μ = 0 it is (K − ρ (1 − ρᴷ)/(1 − ρ))/(1 − ρ); for ρ = 0, (1 − (1 − ημ)ᴷ)/(ημ). It is
     ‖a‖₁ while no a_k is negative, which √(ημ) ≤ 1 − √ρ ensures; beyond, where the pull swings
-    back, the sum and not the norm still turns equal gradients into one.
+    back, the sum and not the norm still turns equal gradients into one. (The authors' code
+    applies the second rule on top of the first where both are set, and counts each step twice.)
 
     Args:
         steps: K.
