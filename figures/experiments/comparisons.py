@@ -15,7 +15,10 @@ from figures.experiments.cells import (
     difference_types,
     measured,
 )
+from figures.experiments.measures import POLICIES
+from figures.experiments.product import Table
 from figures.statistics import PairedDifference, verdicts_holm
+from figures.tables import Layout
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,51 @@ def compared_table(found: Mapping[Any, Compared], names: Sequence[str]) -> pl.Da
         rows.append(row | {"p_holm": one.adjusted, "verdict": one.verdict})
     schema: dict[str, Any] = {**dict.fromkeys(names, pl.String), **difference_types("difference")}
     return pl.DataFrame(rows, schema=schema | {"p_holm": pl.Float64, "verdict": pl.String})
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a table is called in files and texts."""
+
+    name: str
+    title: str
+    caption: str
+    label: str
+
+
+def compared_sheet(
+    what: Sheet, found: Mapping[tuple[str, ...], Compared], names: Mapping[str, str]
+) -> Table:
+    """A table of comparisons, in points for people; `names` call the parts of their keys."""
+    frame = compared_table(found, list(names))
+    value, *ends = ("difference", "difference_lower", "difference_upper")
+    shown = frame.with_columns(pl.col(value, *ends) * 100.0)
+    columns = {**names, value: "difference", "difference_n": "seeds"}
+    columns |= {"p_holm": "Holm's p", "verdict": "verdict"}
+    layout = Layout(what.caption, what.label, columns, {value: (ends[0], ends[1])})
+    return Table(what.name, what.title, frame, layout, shown)
+
+
+def both(table: Mapping[Any, Cell], algorithm: str, column: str) -> tuple[Cell | None, Cell | None]:
+    """The client-specific and the aggregated side of a cell of (algorithm, policy, column)."""
+    aggregated, specific = POLICIES
+    return table.get((algorithm, specific, column)), table.get((algorithm, aggregated, column))
+
+
+def complete(table: Mapping[Any, Cell], methods: Sequence[str], column: str) -> list[str]:
+    """Methods whose two sides have every seed that any has: a mean over others would mix."""
+    seeds = {}
+    for name in methods:
+        seeds[name] = [set(cell.values) if cell else set() for cell in both(table, name, column)]
+    every = set().union(*(side for pair in seeds.values() for side in pair))
+    return [name for name in methods if every and all(side == every for side in seeds[name])]
+
+
+def averaged(table: Mapping[Any, Cell], methods: Sequence[str], column: str) -> tuple[Cell, Cell]:
+    """The client-specific and the aggregated side of a column, each the mean over methods."""
+    pairs = [both(table, name, column) for name in methods]
+    specific, aggregated = ([pair[k] for pair in pairs] for k in (0, 1))
+    return pooled([c for c in specific if c]), pooled([c for c in aggregated if c])
 
 
 def pooled(cells: Sequence[Cell]) -> Cell:

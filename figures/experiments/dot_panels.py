@@ -106,6 +106,8 @@ def _lost(ax: Axes, rows: pl.DataFrame, keys: list[str], place: Mapping[str, flo
         .select("row", "series", "lost")
         .iter_rows()
     ):
-        at = keys.index(row) + place[series]
-        where = ax.get_yaxis_transform()
-        ax.text(0.02, at, words, transform=where, va="center", fontsize=8, color=MUTED)
+        # A little further from the other marks of the row, which are lines of full height here.
+        at = keys.index(row) + 1.35 * place[series]
+        where = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8}
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+        ax.text(0.02, at, words, color=MUTED, bbox=paper, zorder=1.5, **where)

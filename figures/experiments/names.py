@@ -1,4 +1,4 @@
-"""What methods, policies and clients are called in tables, figures and claims of the experiments."""
+"""What methods, policies and clients are called in tables, figures and claims."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,9 @@ from dataclasses import replace
 from figures.convergence.sources import client_labels
 from figures.experiments.measures import METHODS
 from figures.style import Look, looks
+
+BN = {"aggregated": "aggregated", "client_specific": "client-specific"}
+"""A policy of the two as a cell of a table."""
 
 STEP = "after its adaptation step"
 """How Per-FedAvg serves its own clients, which every table that shows it says."""

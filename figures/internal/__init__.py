@@ -1,0 +1,61 @@
+"""The section `internal`: accuracy of every client in the federation, by method and BN policy."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from figures.experiments.names import STEP, paired_labels
+from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.wide import MEAN, WIDEST, WORST
+from figures.internal.claims import judge
+from figures.internal.draw import accuracies, accuracy_marks
+from figures.internal.layouts import tables, titles
+from figures.internal.summary import Summary, summarise
+
+__all__ = ["Summary", "content", "present", "summarise"]
+
+LEAD = (
+    "Every method of UniFed's Table I trains all clients of the federation, once with aggregated "
+    "and once with client-specific batch normalization, and each client is measured on its own "
+    "test images. FedBN is FedAvg with client-specific BN, so the two share a row."
+)
+
+
+def present(
+    rows: pl.DataFrame,
+    manifests: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    options: Mapping[str, Any],
+) -> Product:
+    """Summarise, judge, draw and report; write everything under `folder`."""
+    return publish(content(summarise(rows, manifests)), manifests, folder, options)
+
+
+def content(summary: Summary) -> Content:
+    """What the section says of the records."""
+    table = accuracy_marks(summary)
+    panels = titles(summary) | {MEAN: "mean over the clients", WORST: "worst client"}
+    labels = paired_labels(summary.methods, "*")
+    drawings = {}
+    if table["mean"].count():
+        drawings["internal"] = Drawing(
+            "Accuracy by client and method",
+            _caption(summary),
+            lambda: accuracies(table, panels, labels),
+        )
+    return Content("Internal", LEAD, list(judge(summary)), drawings, tables(summary))
+
+
+def _caption(summary: Summary) -> str:
+    fewer = " The table has more clients." if len(summary.clients) > WIDEST else ""
+    step = f" *Per-FedAvg is measured {STEP}." if "perfedavg" in summary.methods else ""
+    nets = summary.settings
+    return (
+        f"Test accuracy after round {nets['rounds']}, {nets['net']}, each client with the BN that "
+        f"the policy gives it. Marks: mean over {summary.seeds} seeds; bars: 95 % interval "
+        "(Student t, from ten seeds BCa bootstrap); a grey line joins the policies of a method, "
+        "in the first row FedAvg and FedBN. (Worst client: smallest accuracy of a client, per "
+        f"seed.) Every panel has its own scale. Seeds that diverged are left out.{step}{fewer}"
+    )
