@@ -71,14 +71,15 @@ class Serving:
         check_arrival(self.batch_size, self.order, self.last)
         if options["momentum"] != self.momentum:
             raise ValueError(
-                f"variant '{self.variant}' is momentum {options['momentum']}, got "
+                f"variant '{self.variant}' has the momentum {options['momentum']}, got "
                 f"{self.momentum!r}: use 'adapted' for other momenta"
             )
         object.__setattr__(self, "momentum", options["momentum"])  # a float, for the config's hash
-        if self.batch_size == 1 and options["variance"] == "within":
+        if self.batch_size == 1 and not _takes_one(options):
             raise ValueError(
-                f"variant '{self.variant}' needs a batch_size of at least 2, since one image has "
-                "no variance within at a dense layer: use variant 'total' for batches of one"
+                f"variant '{self.variant}' with {self.batch_variance} variance needs a batch_size "
+                "of at least 2, since one image has no variance at a dense layer: use variant "
+                "'total', biased, for batches of one"
             )
 
     def options(self) -> dict[str, float | str]:
@@ -98,6 +99,11 @@ class Serving:
                 "variant 'server' adapts nothing: give it an order alone, neither momentum, "
                 "batch_size, last, prediction nor batch_variance"
             )
+
+
+def _takes_one(options: Mapping[str, float | str]) -> bool:
+    """Whether a batch of one image has the variance that these options ask for."""
+    return options["variance"] == "total" and options["batch_variance"] == "biased"
 
 
 @dataclass(frozen=True)
@@ -181,10 +187,10 @@ def _answers(net: nn.Module, arriving: Stream, serving: Serving) -> tuple[Tensor
     options: dict[str, Any] = serving.options()
     if not options:
         return _plain(net, arriving), ()
-    if arriving.sizes == (1,) and options["variance"] == "within":
+    if arriving.sizes == (1,) and not _takes_one(options):
         raise ValueError(
-            "the client has one test image, which has no variance within: use variant 'total', "
-            "'server', or give it more"
+            "the client has one test image, which has no variance at a dense layer: use variant "
+            "'server', or 'total', biased"
         )
     adapted = adapt(net, arriving, **options)
     idle = tuple(f"no image comes to batch-norm layer '{name}'" for name in adapted.unreached)

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from empirical import FederationState
+from empirical.weights import take, tensors
+
 
 def stream(*sizes: int, seed: int = 0, shape: tuple[int, ...] = (3, 28, 28)) -> list[Tensor]:
     """Float64 batches of the given sizes, each with its own mean and spread."""
@@ -103,3 +106,10 @@ def trained(net: nn.Module, seed: int = 1) -> nn.Module:
                     tensor.copy_(torch.rand(tensor.shape, generator=draws, dtype=torch.float64))
                 m.num_batches_tracked.fill_(7)
     return net
+
+
+def state_of(net: nn.Module, *names: str, status: str = "complete") -> FederationState:
+    """A federation whose server's model is `net`."""
+    p = dict.fromkeys(names or ("a", "b"), 0.5)
+    server = take(tensors(net), tensors(net))
+    return FederationState(status, 4, server, {name: {} for name in p}, p)
