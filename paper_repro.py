@@ -6,6 +6,7 @@ python paper_repro.py --section convergence
 import difflib
 import functools
 import hashlib
+import importlib
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -26,14 +27,7 @@ from rich.table import Table
 
 __version__ = "0.2.0"
 
-PRESETS = {
-    "quick": {"model": "compact_cnn", "rounds": 5, "seeds": 3, "weights": "size"},
-    "default": {"model": "compact_cnn", "rounds": 20, "seeds": 5, "weights": "size"},
-    # FedBN's published setting for digits (Li et al. 2021).
-    "paper": {"model": "digits_cnn", "rounds": 100, "seeds": 5, "weights": "uniform"},
-}
-SECONDS_A_ROUND = {"compact_cnn": 1.2, "digits_cnn": 15.0}
-POLICIES = ("aggregated", "client_specific")
+PRESETS: tuple[str, ...] = ("quick", "default", "paper")
 MARK = {
     **dict.fromkeys(("certified", "supported"), "bold green"),
     **dict.fromkeys(("consistent", "inconclusive"), "bold yellow"),
@@ -99,6 +93,8 @@ class Options:
     workers: Annotated[int | None, _flag("processes; one a core by default")] = None
     out: Annotated[Path, _flag("where results go")] = Path("results")
     theory_only: Annotated[bool, _flag("leave the training out")] = False
+    folds: Annotated[str | None, _flag("how many clients to hold out in turn, or all")] = None
+    tune: Annotated[bool, _flag("choose the methods' settings on validation images")] = False
     redraw: Annotated[bool, _flag("draw what is on disk; compute nothing")] = False
     fresh: Annotated[bool, _flag("compute again what is on disk")] = False
     list: Annotated[bool, _flag("show sections, federations and algorithms")] = False
@@ -122,12 +118,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the paper: what it claims, what must be computed, how it is shown."""
+    """A section of the paper: what it claims, what must be computed, how it is shown.
+
+    `flags` are the options that only some sections have.
+    """
 
     claims: str
     minutes: Mapping[str, float]
     plan: Callable[[Options, Any], Iterable[tuple[str, dict[str, Any], float]]]
     present: Callable[..., Any]
+    flags: tuple[str, ...] = ()
 
 
 def plan_convergence(options: Options, found: Any) -> Iterable[tuple[str, dict[str, Any], float]]:
@@ -143,35 +143,47 @@ def plan_convergence(options: Options, found: Any) -> Iterable[tuple[str, dict[s
     else:
         name, own, data = found.source, (found,), {"data_sha256": found.fingerprint}
     if not options.theory_only:
-        from empirical import Schedule
-
-        preset = PRESETS[options.preset]
-        seeds = preset["seeds"] if options.seeds is None else options.seeds
-        for seed in range(seeds):
-            schedule = asdict(
-                Schedule(
-                    rounds=preset["rounds"],
-                    weights=preset["weights"],
-                    seed=seed,
-                    device=options.device,
-                )
-            )
-            for policy in POLICIES:
-                config = {"study": "training", "algorithm": "fedavg", "settings": {}}
-                config |= {"bn_policy": policy, "model": preset["model"], "schedule": schedule}
-                seconds = SECONDS_A_ROUND[preset["model"]] * preset["rounds"]
-                label = f"training, {policy.replace('_', '-')} BN, seed {seed}"
-                yield label, config | data, seconds
+        yield from plan_experiments("convergence_trainings", options, found)
     for study in convergence_plan(options.preset, name, *own):
         added = data if study.config["data"] != "gaussian" else {}
         yield study.label, study.config | added, study.seconds
 
 
-def present_convergence(*arguments: Any) -> Any:
-    """Summarise, judge and draw the section `convergence`."""
-    from figures.convergence import present
+def plan_experiments(
+    name: str, options: Options, found: str
+) -> Iterable[tuple[str, dict[str, Any], float]]:
+    """List the runs of a plan of `empirical.studies`.
 
-    return present(*arguments)
+    Raises:
+        Refused: the federation has too few clients.
+    """
+    from empirical import FEDERATIONS, studies
+
+    federation_name, data = options.federation, options.data
+    if federation_name in FEDERATIONS:
+        clients = FEDERATIONS[federation_name].clients
+    else:
+        members = federation(federation_name, None if data is None else str(data))
+        clients = tuple(client.name for client in members)
+    folds = options.folds if options.folds in (None, "all") else int(options.folds)
+    chosen = (options.preset, federation_name, clients, found, options.device, options.seeds, folds)
+    try:
+        plan = getattr(studies, name)(studies.Setting(*chosen))
+    except ValueError as error:
+        raise Refused(f"{error}.") from None
+    return [(study.label, study.config, study.seconds) for study in plan]
+
+
+def show(name: str, *arguments: Any) -> Any:
+    """Summarise, judge and draw a section."""
+    return importlib.import_module(f"figures.{name}").present(*arguments)
+
+
+def experiment(name: str, claims: str, minutes: Sequence[float], *flags: str) -> Section:
+    """Make a section of which every run trains or serves a federation."""
+    plan = functools.partial(plan_experiments, f"{name}_plan")
+    times = dict(zip(PRESETS, minutes, strict=True))
+    return Section(claims, times, plan, functools.partial(show, name), flags)
 
 
 SECTIONS = {
@@ -179,7 +191,23 @@ SECTIONS = {
         "III.6: λ_min(G*) ≥ λ_min(G); III.4: the decay of f and f*; faster training of the CNN",
         {"quick": 1, "default": 5, "paper": 130},
         plan_convergence,
-        present_convergence,
+        functools.partial(show, "convergence"),
+        ("theory_only",),
+    ),
+    "compatibility": experiment(
+        "compatibility",
+        "Table I: client-specific BN helps every method, inside the federation and outside",
+        (1, 60, 9000),
+        "folds",
+    ),
+    "internal": experiment(
+        "internal", "accuracy per client and method: no client pays for it", (1, 20, 5000)
+    ),
+    "external": experiment(
+        "external", "Eqs. (3), (4) serve a client that never trained", (1, 20, 1), "folds"
+    ),
+    "analysis": experiment(
+        "analysis", "what it depends on: τ, n_t, E, data, clients, γ and β", (1, 20, 3000), "folds"
     ),
 }
 
@@ -240,33 +268,21 @@ def execute(task: Task, report: Callable[[float], None]) -> str | Unwritten:
 
 def computed(task: Task, report: Callable[[float], None]) -> str:
     """Compute one run and put its records on disk; return its hash."""
+    from empirical.data import fingerprint
+    from empirical.worker import threads_in_use
     from figures.records import RunStore
 
     config = task.config
     with RunStore(task.store).writing(config, fresh=task.fresh) as run:
-        if "data_sha256" in config and task.own is not None:
+        source = config.get("training", config)
+        if "data_sha256" in source and task.own is not None:
             run.manifest.update(task.own)
-        elif "data_sha256" in config:
-            from empirical.data import fingerprint
-
-            run.manifest["data"] = fingerprint(federation(config["federation"], task.data))
-        if config["study"] == "training":
-            train(config, task, run, report)
-        else:
-            study(config, task, run, report)
+        elif "data_sha256" in source:
+            run.manifest["data"] = fingerprint(federation(source["federation"], task.data))
+        kinds = {"training": train, "external": serve}
+        kinds.get(config["study"], study)(config, task, run, report)
         run.manifest["threads"] = threads_in_use()
     return run.hash
-
-
-def threads_in_use() -> dict[str, int]:
-    """Count the threads of the libraries that compute here, for the manifest."""
-    import threadpoolctl
-
-    pools = threadpoolctl.threadpool_info()
-    counts = {pool["user_api"]: pool["num_threads"] for pool in pools}
-    if "torch" in sys.modules:
-        counts["torch"] = sys.modules["torch"].get_num_threads()
-    return counts
 
 
 def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
@@ -286,24 +302,32 @@ def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 
 def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
     """Train a federation."""
-    import empirical
+    from empirical.studies import origin, train_study
+    from figures.pending import CHECKPOINT
 
-    schedule = empirical.Schedule(**config["schedule"])
-    training = empirical.federate(
-        empirical.build_algorithm(config["algorithm"], **config["settings"]),
-        empirical.BN_POLICIES[config["bn_policy"]],
-        empirical.build_model(config["model"], schedule.seed),
-        federation(config["federation"], task.data),
-        schedule,
-    )
-    for measurement in training:
-        run.add([asdict(measurement)])
-        report(measurement.round / schedule.rounds)
-    state = training.state
-    save(run.folder / "checkpoint.safetensors", state)
-    run.manifest.update(p=dict(state.p), notes=list(state.notes))
+    clients = federation(config["federation"], task.data)
+    state = train_study(config, clients, run.add, report)
+    save(run.folder / CHECKPOINT, state)
+    run.manifest.update(p=dict(state.p), notes=list(state.notes), chosen=origin(config))
     if state.status == "diverged":
         run.manifest.update(status="diverged", diverged_in_round=state.round)
+
+
+def serve(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
+    """Serve the client that a training left out; where that diverged, this did too."""
+    from empirical import load_checkpoint
+    from empirical.studies import external_study
+    from figures.pending import CHECKPOINT, needed
+    from figures.records import RunStore
+
+    store, source = RunStore(task.store), needed(config) or ""
+    lost = store.manifest(source).get("diverged_in_round")
+    if lost is not None:
+        run.manifest.update(status="diverged", diverged_in_round=lost)
+        return
+    clients = federation(config["training"]["federation"], task.data)
+    state = load_checkpoint(store.file(source, CHECKPOINT))
+    run.manifest["notes"] = list(external_study(config, clients, state, run.add, report))
 
 
 def save(path: Path, state: Any) -> None:
@@ -338,10 +362,11 @@ def checked(options: Options) -> Options:
         Refused: with one sentence that says what to do.
     """
     names = [*SECTIONS, "all"]
-    if not options.section:
+    if not (options.section or options.tune):
         raise Refused(f"No section: give --section {' or '.join(names)}, or --list to see them.")
-    if options.section not in names:
+    if options.section and options.section not in names:
         raise Refused(near("section", options.section, names))
+    refuse_foreign(options)
     if options.preset not in PRESETS:
         raise Refused(near("preset", options.preset, PRESETS))
     for flag, value in (("seeds", options.seeds), ("workers", options.workers)):
@@ -355,6 +380,26 @@ def checked(options: Options) -> Options:
         raise Refused(f"--out {options.out}: {error}") from None
     options = replace(options, workers=options.workers or usable_cores(), out=out)
     return options if options.redraw else replace(options, device=chosen_device(options.device))
+
+
+def refuse_foreign(options: Options) -> None:
+    """Refuse the options that the section, or --tune, does not have."""
+    what = "--tune" if options.tune else f"the section {options.section}"
+    sections = SECTIONS.values() if options.section == "all" else [SECTIONS.get(options.section)]
+    known = {flag for section in sections if section for flag in section.flags}
+    if options.section == "all":
+        what, known = "every section", known - {"theory_only"}  # of others nothing would be left
+    only_tuned = ("section", "seeds", "redraw") if options.tune else ()
+    for flag in (*only_tuned, "theory_only", "folds"):
+        if flag not in known and getattr(options, flag) != getattr(Options, flag):
+            owners = [name for name, section in SECTIONS.items() if flag in section.flags]
+            where = f", only {' and '.join(owners)}" if owners else ""
+            raise Refused(
+                f"--{flag.replace('_', '-')} does not go with {what}{where}: leave it out."
+            )
+    folds = options.folds
+    if folds not in (None, "all") and not (folds.isdecimal() and int(folds) >= 1):
+        raise Refused(f"--folds is a number of clients, at least 1, or all, not {folds!r}.")
 
 
 def chosen_device(name: str) -> str:
@@ -407,8 +452,10 @@ def loaded(options: Options) -> Any:
                 raise Refused(near("federation", name, FEDERATIONS))
             return described(place)
         if place.suffix == ".npz" or place.is_file() or any(place.glob("*.[cC][sS][vV]")):
+            only = "" if options.section == "convergence" else "--section convergence "
             raise Refused(
-                f"--data {place} names points, which have no labels to train on: add --theory-only."
+                f"--data {place} names points, which have no labels to train on: add "
+                f"{only}--theory-only."
             )
     with bars() as progress:
         job = progress.add_task(f"the federation {name}", total=1.0, note="")
@@ -477,37 +524,23 @@ def run_section(name: str, options: Options) -> bool:
     """Compute, judge and draw a section; say whether every statement proven true held."""
     from figures._files import writable_folder
     from figures.index import read_index, replace_files, write_index
-    from figures.records import RunStore, config_hash
+    from figures.records import RunStore
 
     section, index = SECTIONS[name], options.out / name / "runs.json"
-    todo: list[Task] = []
+    new: set[str] = set()
     if options.redraw:
         shown, store = read_index(index, name), RunStore(options.out / "runs")
         refuse_others(options, shown["options"])
     else:
-        found, tasks = loaded(options), []
-        own = None if isinstance(found, str) else found.manifest
+        found = loaded(options)
         store = RunStore(options.out / "runs")
         writable_folder(options.out / name)
-        place, data = str(store.root), None if options.data is None else str(options.data)
-        for label, config, seconds in section.plan(options, found):
-            full = {**config, "version": __version__}
-            tasks.append(Task(label, full, seconds, place, data, options.fresh, own))
-        hashes = [config_hash(task.config) for task in tasks]
-        missing = [options.fresh or not store.has(run) for run in hashes]
-        todo = [task for task, wanted in zip(tasks, missing, strict=True) if wanted]
-        announce(name, options, len(tasks), todo)
-        if todo:
-            try:
-                compute(todo, options.workers or 1)
-            finally:
-                with suppress(OSError, ValueError):
-                    store.sweep()  # what ended workers had begun
+        hashes, new = complete(name, options, found, section.plan(options, found))
         shown = write_index(index, name, vars(options), hashes)
     rows = store.read(shown["runs"])
     manifests = {run: store.manifest(run) for run in shown["runs"]}
     if not options.redraw:
-        mention_older(manifests, {config_hash(task.config) for task in todo})
+        mention_older({run: manifest for run, manifest in manifests.items() if run not in new})
     with console.status("drawing the figures"):
         product = section.present(rows, manifests, options.out / name, shown["options"])
         replace_files(index, name, product.written)
@@ -515,9 +548,38 @@ def run_section(name: str, options: Options) -> bool:
     return product.proven_hold
 
 
+def complete(
+    name: str, options: Options, found: Any, plan: Iterable[tuple[str, dict[str, Any], float]]
+) -> tuple[list[str], set[str]]:
+    """Compute what of a plan is missing; give the hashes of all its runs, and of the new ones."""
+    from figures.pending import pending
+    from figures.records import RunStore, config_hash
+
+    store, own = RunStore(options.out / "runs"), None if isinstance(found, str) else found.manifest
+    data = None if options.data is None else str(options.data)
+    tasks: dict[str, Task] = {}
+    for label, config, seconds in plan:
+        config = {**config, "version": __version__}
+        task = Task(label, config, seconds, str(store.root), data, options.fresh, own)
+        tasks.setdefault(config_hash(config), task)
+    left = pending(store, {run: task.config for run, task in tasks.items()}, fresh=options.fresh)
+    for sentence in left.sentences:
+        console.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    waves = [[replace(tasks[run], fresh=run in left.again) for run in w] for w in left.waves]
+    announce(name, options, len(tasks), [task for wave in waves for task in wave])
+    try:
+        for wave in filter(None, waves):
+            compute(wave, options.workers or 1)
+    finally:
+        if any(waves):
+            with suppress(OSError, ValueError):
+                store.sweep()  # what ended workers had begun
+    return list(tasks), {run for wave in left.waves for run in wave}
+
+
 def refuse_others(options: Options, shown: Mapping[str, Any]) -> None:
     """Refuse options that --redraw could only ignore: those that ask for other runs than shown."""
-    for name in ("preset", "federation", "data", "seeds", "theory_only", "device"):
+    for name in ("preset", "federation", "data", "seeds", "theory_only", "device", "folds"):
         given = getattr(options, name)
         if given != getattr(Options, name) and str(given) != str(shown.get(name)):
             raise Refused(
@@ -526,19 +588,12 @@ def refuse_others(options: Options, shown: Mapping[str, Any]) -> None:
             )
 
 
-def mention_older(manifests: Mapping[str, Any], new: set[str]) -> None:
+def mention_older(manifests: Mapping[str, Any]) -> None:
     """Say which of the runs that were already there another version or commit computed."""
-    from figures._environment import environment
+    from figures.pending import from_elsewhere
 
-    now = environment()
-    parts = ("versions", "git", "platform")
-    older = [
-        run
-        for run, manifest in manifests.items()
-        if run not in new and any(manifest.get(part) != now.get(part) for part in parts)
-    ]
-    if older:
-        text = f"{len(older)} of the runs were computed with other versions, another commit or on"
+    if count := from_elsewhere(manifests):
+        text = f"{count} of the runs were computed with other versions, another commit or on"
         console.print(f"{text} another machine: --fresh computes them again.", soft_wrap=True)
 
 
@@ -565,6 +620,35 @@ def report_on(product: Any) -> None:
     console.print(table, highlight=False)
     for path in (*product.figures, product.report):
         console.print(path, style="cyan", highlight=False, soft_wrap=True)
+
+
+def tune(options: Options) -> int:
+    """Choose each method's settings on validation images; say and write what was chosen."""
+    from empirical import studies
+    from figures._files import to_json, write_atomically
+    from figures.records import RunStore
+
+    found = loaded(options)
+    runs, _ = complete("tuning", options, found, plan_experiments("tuning_plan", options, found))
+    store = RunStore(options.out / "runs")
+    manifests, accuracies = [store.manifest(run) for run in runs], []
+    for run, manifest in zip(runs, manifests, strict=True):
+        lost = manifest["status"] == "diverged"
+        rows = store.read(run).to_dicts()
+        accuracies.append(None if lost else studies.validation_accuracy(rows))
+    record = studies.tuning_record([m["config"] for m in manifests], accuracies)
+    table = Table("method", "settings", *record["policies"], "mean", box=None, pad_edge=False)
+    for method, tried in record["scores"].items():
+        for row in tried:
+            best = row["settings"] == record["choice"][method]
+            shown = [*(row["accuracy"][policy] for policy in record["policies"]), row["score"]]
+            cells = ["diverged" if value is None else f"{value:.2%}" for value in shown]
+            words = ", ".join(f"{name} = {value:g}" for name, value in row["settings"].items())
+            table.add_row(method, words, *cells, style="bold green" if best else None)
+    console.print(table, highlight=False)
+    place = options.out / "tuning" / f"{Path(options.federation).name}.json"
+    console.print(write_atomically(place, to_json(record, "the choice")), style="cyan")
+    return 0
 
 
 def show_list() -> None:
@@ -643,6 +727,8 @@ def command(options: Options) -> int:
         show_list()
         return 0
     options = checked(options)
+    if options.tune:
+        return tune(options)
     names = list(SECTIONS) if options.section == "all" else [options.section]
     return 0 if all([run_section(name, options) for name in names]) else 1
 

@@ -41,6 +41,14 @@ def work(function: Task, pipe: Connection, threads: int) -> None:
             pipe.send_bytes(answer)
 
 
+def threads_in_use() -> dict[str, int]:
+    """Threads of the libraries that compute in this process, by kind, for a manifest."""
+    counts = {pool["user_api"]: pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
+    if "torch" in sys.modules:
+        counts["torch"] = sys.modules["torch"].get_num_threads()
+    return counts
+
+
 def _end_with_parent() -> None:
     """Ends this process as soon as its parent is gone, even when that was killed."""
     parent = multiprocessing.parent_process()

@@ -20,7 +20,7 @@ OPTIONS: dict[str, tuple[type, ...]] = {
 }
 """The options that a reader of the results needs, and their types."""
 
-LATER: dict[str, tuple[type, ...]] = {"data": (str, type(None))}
+LATER: dict[str, tuple[type, ...]] = {"data": (str, type(None)), "folds": (str, type(None))}
 """Options that indices of former versions lack."""
 
 
@@ -43,6 +43,7 @@ def write_index(
     kept = {key: options[key] for key in OPTIONS}
     data = options.get("data")
     kept["data"] = None if data is None else str(data).encode("utf-8", "backslashreplace").decode()
+    kept["folds"] = options.get("folds")
     index: dict[str, Any] = {"section": section, "options": kept}
     index["runs"] = list(runs)
     index["files"] = {}

@@ -39,7 +39,11 @@ __all__ = [
 
 
 class DamagedRun(ValueError):
-    """A run on disk is not what was written; it has been set aside."""
+    """A run on disk is not what was written; it has been set aside: `what` says which and why."""
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(f"{what}; {advice}" if advice else what)
+        self.what = what
 
 
 class MissingRun(ValueError):
@@ -225,4 +229,4 @@ def _damaged(runs: Mapping[Path, str]) -> DamagedRun:
     """Sets the runs aside; the error to raise."""
     clauses = [rules.set_aside(folder, reason) for folder, reason in runs.items()]
     only = "only this run is" if len(clauses) == 1 else "only these runs are"
-    return DamagedRun(f"{'; '.join(clauses)}; run the command again: {only} recomputed")
+    return DamagedRun("; ".join(clauses), f"run the command again: {only} recomputed")

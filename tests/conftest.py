@@ -91,12 +91,11 @@ def tiny_plan(preset: str, data: str) -> list:
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
     """Make the quick preset tiny: one round, two seeds, few points."""
-    import paper_repro
     import theory.studies
+    from empirical.studies.presets import PRESETS, Size
 
     patch.setattr(theory.studies, "convergence_plan", tiny_plan)
-    small = {**paper_repro.PRESETS["quick"], "rounds": 1, "seeds": 2}
-    patch.setitem(paper_repro.PRESETS, "quick", small)
+    patch.setitem(PRESETS["quick"].sizes, "convergence", Size(rounds=1, seeds=2))
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,10 @@ no_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine 
 REFUSED = {
     "no section": ((), ("--section convergence", "--list")),
     "section": (("--section", "convergense"), ("'convergense'", "did you mean 'convergence'")),
-    "far section": (("--section", "xyz"), ("'xyz'", "convergence, all")),
+    "far section": (
+        ("--section", "xyz"),
+        ("'xyz'", "convergence, compatibility, internal, external, analysis, all"),
+    ),
     "preset": ((*SECTION, "--preset", "defualt"), ("'defualt'", "did you mean 'default'")),
     "federation": ((*SECTION, "--federation", "digit"), ("'digit'", "did you mean 'digits'")),
     "path": ((*SECTION, "--federation", "./mine"), ("'./mine' is a path", "digits")),
@@ -164,7 +167,8 @@ def test_all_runs_every_section_even_after_a_violation(cli, monkeypatch):
         paper_repro, "run_section", lambda name, _: shown.append(name) or name == "second"
     )
     assert cli("--section", "all").code == 1
-    assert shown == ["convergence", "second"]
+    experiments = ["compatibility", "internal", "external", "analysis"]
+    assert shown == ["convergence", *experiments, "second"]
 
 
 def test_a_tilde_means_the_home_folder_everywhere(monkeypatch, tmp_path):

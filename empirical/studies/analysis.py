@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from empirical.bn_policy import BN_POLICIES
+from empirical.methods import COMPARED
 from empirical.serving import Serving
 from empirical.studies.presets import Size
 from empirical.studies.sections import BASIC
-from empirical.studies.study import POLICIES, Setting, Study, served, unique
+from empirical.studies.study import Setting, Study, served, unique
 
 
 def analysis_plan(setting: Setting) -> list[Study]:
@@ -45,7 +46,7 @@ def _outside(setting: Setting, size: Size) -> Iterator[Study]:
 def _inside(setting: Setting, size: Size) -> Iterator[Study]:
     usual = setting.size("internal")
     for seed in setting.runs(size):
-        for policy in POLICIES:
+        for policy in COMPARED:
             for epochs in size.local_epochs:
                 rounds = size.epochs // epochs
                 other = {"rounds": rounds, "local_epochs": epochs, "measure_every": rounds}

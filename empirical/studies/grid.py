@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from empirical.algorithms import ALGORITHMS
+from empirical.methods import Method, methods
 
 METHODS = (
     "fedavg",
@@ -17,7 +17,7 @@ METHODS = (
     "feddc",
     "perfedavg",
 )
-"""The rows, by registry name; "fedbn" is FedAvg with client-specific batch norm."""
+"""The rows of Table I, names of `methods()`."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,7 @@ GRID: dict[str, Grid] = {
 """Algorithm -> its grid; FedAvg and FedBN have nothing to choose."""
 
 
-def methods(wanted: tuple[str, ...] = ()) -> list[str]:
-    """The rows of the table, or those wanted, whose algorithm is registered."""
-    return [m for m in wanted or METHODS if m == "fedbn" or m in ALGORITHMS]
-
-
-def cells(method: str) -> list[tuple[str, str]]:
-    """The runs of a row: (algorithm, batch-norm policy)."""
-    if method == "fedbn":
-        return [("fedavg", "client_specific")]
-    return [(method, policy) for policy in ("aggregated", "client_specific")]
+def registered(wanted: tuple[str, ...] = ()) -> list[Method]:
+    """The rows of the table, or those wanted, that are there to run."""
+    known = methods()
+    return [known[name] for name in wanted or METHODS if name in known]

@@ -5,10 +5,11 @@ Every plan names its runs by config alone, so that sections share those whose co
 
 from collections.abc import Iterator
 
+from empirical.methods import COMPARED
 from empirical.serving import Serving
-from empirical.studies.grid import cells, methods
+from empirical.studies.grid import registered
 from empirical.studies.presets import Size
-from empirical.studies.study import POLICIES, Setting, Study, served, unique
+from empirical.studies.study import Setting, Study, served, unique
 
 BASIC = (Serving("server"), Serving("adapted"))
 """How every method serves the client outside: the server's statistics, and Eqs. (3), (4)."""
@@ -32,7 +33,7 @@ def convergence_trainings(setting: Setting) -> list[Study]:
     return [
         setting.trained(setting.training("fedavg", policy, setting.schedule(size, seed)))
         for seed in setting.runs(size)
-        for policy in POLICIES
+        for policy in COMPARED
     ]
 
 
@@ -50,10 +51,10 @@ def internal_plan(setting: Setting) -> list[Study]:
     """Every method with each policy, all clients taking part; FedAvg's are `convergence`'s runs."""
     size = setting.size("internal")
     return unique(
-        setting.trained(setting.training(*cell, setting.schedule(size, seed)))
-        for method in methods(size.methods)
+        setting.trained(setting.training(method.algorithm, policy, setting.schedule(size, seed)))
+        for method in registered(size.methods)
         for seed in setting.runs(size)
-        for cell in cells(method)
+        for policy in method.bn_policies
     )
 
 
@@ -62,12 +63,13 @@ def _held_out(setting: Setting, size: Size) -> list[Study]:
 
 
 def _with_external(setting: Setting, size: Size) -> Iterator[Study]:
-    for method in methods(size.methods):
+    for method in registered(size.methods):
         for seed in setting.runs(size):
             for left_out in setting.held_out(size):
-                for algorithm, policy in cells(method):
+                for policy in method.bn_policies:
                     schedule = setting.schedule(size, seed)
-                    config = setting.training(algorithm, policy, schedule, held_out=left_out)
+                    name = method.algorithm
+                    config = setting.training(name, policy, schedule, held_out=left_out)
                     yield setting.trained(config)
-                    ways = every_way(size.orders) if algorithm == "fedavg" else BASIC
+                    ways = every_way(size.orders) if name == "fedavg" else BASIC
                     yield served(config, ways)

@@ -13,7 +13,6 @@ from empirical.serving import Serving
 from empirical.studies.presets import PRESETS, Size, seconds_of_serving, seconds_of_training
 from empirical.tuned import choices
 
-POLICIES = ("aggregated", "client_specific")
 PROJECTION = 256
 """Width of MOON's projection head (Li, He & Song 2021)."""
 

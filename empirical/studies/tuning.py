@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from empirical.studies.grid import GRID, methods
-from empirical.studies.study import POLICIES, Setting, Study
+from empirical.methods import COMPARED
+from empirical.studies.grid import GRID, registered
+from empirical.studies.study import Setting, Study
 from empirical.tuned import choices
 
 SEED = 1000
@@ -42,11 +43,11 @@ def tuning_plan(setting: Setting) -> list[Study]:
     schedule = setting.schedule(size, SEED)
     return [
         setting.trained(
-            setting.training(method, policy, schedule, settings=settings, validation=True)
+            setting.training(method.name, policy, schedule, settings=settings, validation=True)
         )
-        for method in methods(tuple(GRID))
-        for settings in GRID[method].candidates()
-        for policy in POLICIES
+        for method in registered(tuple(GRID))
+        for settings in GRID[method.name].candidates()
+        for policy in COMPARED
     ]
 
 
@@ -122,15 +123,21 @@ def origin(config: Mapping[str, Any]) -> str:
 
 
 def tuning_record(
-    setting: Setting, configs: Sequence[Mapping[str, Any]], table: Mapping[str, list[Candidate]]
+    configs: Sequence[Mapping[str, Any]], found: Sequence[float | None]
 ) -> dict[str, Any]:
-    """What is committed: the grid, every score, the choice, and how the runs were made."""
-    first = configs[0]
+    """What is committed: the grid, every score, the choice, and how the runs were made.
+
+    Args:
+        configs: of the runs of `tuning_plan`.
+        found: the validation accuracy of each, None where it diverged.
+    """
+    table, first = tried(configs, found), configs[0]
     return {
-        "federation": setting.federation,
-        "data_sha256": setting.data_sha256,
+        "federation": first["federation"],
+        "data_sha256": first["data_sha256"],
         "model": first["model"],
         "criterion": CRITERION,
+        "policies": list(COMPARED),
         "grid": {m: {n: list(v) for n, v in GRID[m].values.items()} for m in table},
         "authors": {method: dict(GRID[method].authors) for method in table},
         "scores": {

@@ -27,7 +27,7 @@ def path(tmp_path):
 def test_what_was_written_is_read_back(path):
     written = write_index(path, "convergence", {**OPTIONS, "workers": 3}, RUNS)
     assert read_index(path, "convergence") == written
-    assert (written["options"], written["runs"]) == ({**OPTIONS, "data": None}, RUNS)
+    assert (written["options"], written["runs"]) == ({**OPTIONS, "data": None, "folds": None}, RUNS)
 
 
 def test_the_place_of_own_points_is_kept_whatever_its_letters(path):
