@@ -1,0 +1,119 @@
+"""The section `external`: clients outside the federation, how they are served, what harms them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from figures.experiments.measures import POLICIES, SERVED
+from figures.experiments.names import client_looks, paired_labels
+from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.wide import MEAN, WIDEST, column_of
+from figures.external.claims import judge
+from figures.external.draw import accuracies, harm_marks, harms, method_marks, way_marks
+from figures.external.layouts import STREAMS, WAYS, tables, titles
+from figures.external.summary import Summary, summarise
+from figures.style import INK, Look
+
+__all__ = ["Summary", "content", "present", "summarise"]
+
+LEAD = (
+    "One client is held out of the training and then served by the server's model: with "
+    "aggregated BN by the server's statistics, with client-specific BN by test-time batch "
+    "normalization, UniFed's Eqs. (3) and (4), on batches of the client's own images as they "
+    "arrive. Then FedBN's model is served in other ways, and with streams that are not shuffled."
+)
+INTERVAL = "95 % interval (Student t, from ten seeds BCa bootstrap)"
+PER_FEDAVG = " *Per-FedAvg serves its un-adapted meta-model."
+
+
+def present(
+    rows: pl.DataFrame,
+    manifests: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    options: Mapping[str, Any],
+) -> Product:
+    """Summarise, judge, draw and report; write everything under `folder`."""
+    return publish(content(summarise(rows, manifests)), manifests, folder, options)
+
+
+def content(summary: Summary) -> Content:
+    """What the section says of the records."""
+    return Content("External", LEAD, list(judge(summary)), drawings(summary), tables(summary))
+
+
+def drawings(summary: Summary) -> dict[str, Drawing]:
+    """The figures that the records allow."""
+    found: dict[str, Drawing] = {}
+    panels = {c: f"{name} held out" for c, name in titles(summary).items()}
+    panels[MEAN] = "mean over the held-out clients"
+    if len(summary.clients) == 1:
+        del panels[MEAN]
+    methods = method_marks(summary)
+    if methods["mean"].count():
+        labels = paired_labels(summary.methods, "*")
+        caption = _methods_caption(summary)
+        found["external"] = Drawing(
+            "Leave one client out", caption, lambda: accuracies(methods, panels, labels)
+        )
+    ways = way_marks(summary)
+    if ways["mean"].count() and ways["row"].n_unique() > 1:
+        rows = {name: WAYS[name] for name in SERVED if name in ways["row"]}
+        found["ways"] = Drawing(
+            "Ways to serve a client from outside",
+            _ways_caption(summary),
+            lambda: accuracies(ways, panels, rows),
+        )
+    return found | _streams(summary)
+
+
+def _streams(summary: Summary) -> dict[str, Drawing]:
+    lost = harm_marks(summary)
+    if not lost["mean"].count():
+        return {}
+    rows = {f"{POLICIES[0]} server": "FedAvg, server's statistics"}
+    rows |= {f"{POLICIES[1]} {name}": WAYS[name] for name in SERVED}
+    rows = {name: label for name, label in rows.items() if name in lost["row"]}
+    orders = {name: label for name, label in STREAMS.items() if name in lost["panel"]}
+    series = {column_of(n): style for n, style in client_looks(summary.clients[:WIDEST]).items()}
+    if len(summary.clients) > 1:
+        series[MEAN] = Look("mean over the clients", INK, "-", "D")
+    lost = lost.filter(pl.col("row").is_in(list(rows)))
+    return {
+        "streams": Drawing(
+            "Streams that are sorted or drift",
+            _streams_caption(summary),
+            lambda: harms(lost, orders, rows, series),
+        )
+    }
+
+
+def _methods_caption(summary: Summary) -> str:
+    step = PER_FEDAVG if "perfedavg" in summary.methods else ""
+    return (
+        "Test accuracy of the client that was held out, after the last round. Aggregated BN: the "
+        "server's statistics. Client-specific BN: adapted by Eqs. (3), (4), τ = 0.9, n_t = 32, "
+        "γ and β the clients' mean, a shuffled stream. Marks: mean over "
+        f"{summary.seeds} seeds; bars: {INTERVAL}; a grey line joins the policies of a method, in "
+        f"the first row FedAvg and FedBN. Every panel has its own scale.{step}"
+    )
+
+
+def _ways_caption(summary: Summary) -> str:
+    return (
+        "The models of FedAvg (aggregated BN) and FedBN (client-specific BN) serve the client "
+        "that was held out by: the server's statistics, which are those aggregated, or the mean "
+        "of the clients'; Eq. (4) started from these; each batch's own statistics; Eqs. (3), (4) "
+        "started from the first batch; these with the spread between batches in the variance; "
+        f"with γ = 1, β = 0. Marks: mean over {summary.seeds} seeds; bars: {INTERVAL}."
+    )
+
+
+def _streams_caption(summary: Summary) -> str:
+    return (
+        "Accuracy on a shuffled stream minus that on the same images sorted by class, or with "
+        "contrast that fades and brightness that grows as they come, τ = 0.9, n_t = 32; FedBN's "
+        "model where no other is named. Right of zero the order harms. Marks: mean over "
+        f"{summary.seeds} seeds, paired; bars: {INTERVAL}."
+    )
