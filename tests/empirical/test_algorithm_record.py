@@ -82,19 +82,19 @@ def test_the_full_gradient_is_given_for_the_names_asked_for_that_are_trained() -
 
 @pytest.mark.parametrize("training", [True, False])
 def test_the_full_gradient_leaves_the_net_as_it_was(training) -> None:
-    net = nn.Sequential(nn.Dropout(0.5), *bn_net()).train(training)
-    place = site(net).train
+    net = nn.Sequential(nn.Dropout(0.5), *bn_net())
+    place = site(net)
     net.train(training)
-    functional.cross_entropy(net(place.inputs), place.labels).backward()
+    functional.cross_entropy(net(place.train.inputs), place.train.labels).backward()
     before = copy.deepcopy(net.state_dict())
     grads = {name: weight.grad.clone() for name, weight in net.named_parameters()}
     draws = torch.get_rng_state()
-    found = full_gradient(net, site(net), learned(net), SCHEDULE, 1)
-    net.train(training)
+    found = full_gradient(net, place, learned(net), SCHEDULE, 1)
+    assert {layer.training for layer in net.modules()} == {training}
     assert all(torch.equal(before[key], value) for key, value in net.state_dict().items())
     assert all(torch.equal(grads[name], w.grad) for name, w in net.named_parameters())
     assert torch.equal(draws, torch.get_rng_state())
-    again = full_gradient(net, site(net), learned(net), SCHEDULE, 1)
+    again = full_gradient(net, place, learned(net), SCHEDULE, 1)
     assert all(torch.equal(found[name], again[name]) for name in found)  # dropout is seeded
 
 
@@ -120,7 +120,6 @@ def test_asking_for_the_full_gradient_changes_nothing_of_the_training(policy) ->
 
 
 def test_the_full_gradient_is_that_of_the_clients_present_weights() -> None:
-    one = [B]
     found: list[tuple[int, Weights, Weights]] = []
 
     def ask(local: Local) -> None:
@@ -128,11 +127,8 @@ def test_the_full_gradient_is_that_of_the_clients_present_weights() -> None:
         found.append((local.steps, now, local.full_gradient()))
 
     schedule = replace(SCHEDULE, rounds=1, batch_size=64)
-    assert list(
-        federate(
-            Algorithm("asks", "", correct_gradient=ask), CLIENT_SPECIFIC, bn_net(), one, schedule
-        )
-    )
+    asks = Algorithm("asks", "", correct_gradient=ask)
+    assert list(federate(asks, CLIENT_SPECIFIC, bn_net(), [B], schedule))
     assert [steps for steps, _, _ in found] == [0, 1]  # two epochs of one batch
     start = dict(bn_net().named_parameters())
     assert all(torch.equal(found[0][1][name], start[name]) for name in found[0][1])
