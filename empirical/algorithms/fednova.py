@@ -96,8 +96,8 @@ def _add_momentum(local: Local, momentum: float) -> None:
     """Puts u ← ρ u + g in the place of each gradient g."""
     buffers = local.scratch.setdefault("momentum", {})
     for name, weight in local.trained.items():
-        if weight.grad is None:
-            continue
+        if weight.grad is None:  # the batch's loss did not use it
+            weight.grad = torch.zeros_like(weight)
         if name in buffers:
             weight.grad.add_(buffers[name], alpha=momentum)
         buffers[name] = weight.grad.clone()

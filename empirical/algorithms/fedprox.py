@@ -34,5 +34,7 @@ def fedprox(mu: float = 0.01) -> Algorithm:
 def pull(local: Local, mu: float) -> None:
     """Adds μ (w − wᵗ), the gradient of the proximal term, to those of the shared parameters."""
     for name, weight in local.learned.items():
+        if weight.grad is None and weight.requires_grad:  # the batch's loss did not use it
+            weight.grad = torch.zeros_like(weight)
         if weight.grad is not None:
             weight.grad.add_(weight - local.received[name], alpha=mu)

@@ -51,59 +51,6 @@ def without_counters(weights: Weights) -> Weights:
     return {name: t for name, t in weights.items() if t.is_floating_point()}
 
 
-@pytest.mark.parametrize("policy", BN_POLICIES.values(), ids=lambda p: p.name)
-def test_fedprox_without_penalty_is_fedavg(policy) -> None:
-    schedule = replace(SCHEDULE, participation=0.5, local_epochs=2)
-    prox = trained(build_algorithm("fedprox", mu=0.0), policy, bn_net(), schedule=schedule).state
-    average = trained(FEDAVG, policy, bn_net(), schedule=schedule).state
-    assert same(prox.server, average.server)
-    assert all(same(prox.clients[name], average.clients[name]) for name in "abcd")
-
-
-@pytest.mark.parametrize("policy", BN_POLICIES.values(), ids=lambda p: p.name)
-def test_one_client_is_plain_sgd(policy) -> None:
-    alone = UNEQUAL[1]
-    state = trained(FEDAVG, policy, bn_net(), [alone]).state
-    model = bn_net().train()
-    x, y = alone.train.inputs().double(), alone.train.labels
-    for round_ in (1, 2, 3):
-        for rows in batches("b", 17, SCHEDULE, round_):
-            model.zero_grad()
-            functional.cross_entropy(model(x[rows]), y[rows]).backward()
-            with torch.no_grad():
-                for weight in model.parameters():
-                    weight -= SCHEDULE.lr * weight.grad
-    assert close(state.weights("b"), model.state_dict(), 1e-14)
-
-
-def test_on_identical_data_and_full_batches_every_policy_serves_the_same_model() -> None:
-    # Every client then takes the same steps (up to the order of a sum within its batch), so that
-    # the mean over clients is each client's own; only the counters are not compared.
-    one = client("a", 12)
-    twins = [type(one)(name, one.train, one.test) for name in ("a", "b", "c")]
-    schedule = replace(SCHEDULE, batch_size=12)
-    runs = [trained(FEDAVG, policy, bn_net(), twins, schedule) for policy in BN_POLICIES.values()]
-    for run in runs:
-        for name in ("server", "a", "b", "c"):
-            assert close(
-                without_counters(run.state.weights(name)),
-                without_counters(runs[0].state.weights("a")),
-            )
-
-
-@pytest.mark.parametrize("policy", [AGGREGATED, CLIENT_SPECIFIC], ids=lambda p: p.name)
-def test_the_order_of_the_clients_changes_no_bit(policy) -> None:
-    schedule = replace(SCHEDULE, participation=0.5, rounds=4)
-    runs = [
-        federate(FEDAVG, policy, bn_net(), clients, schedule)
-        for clients in (UNEQUAL, UNEQUAL[::-1], UNEQUAL[2:] + UNEQUAL[:2])
-    ]
-    rows = [list(run) for run in runs]
-    assert rows[0] == rows[1] == rows[2]
-    assert same(runs[0].state.server, runs[1].state.server)
-    assert same(runs[0].state.server, runs[2].state.server)
-
-
 def test_fedavg_by_hand() -> None:
     # Client a: one image x = 1 labelled 1; b: three images x = 1 labelled 0; w = 0, lr 1, full
     # batches. d/dw log(1 + e^-w) = -s(-w), d/dw log(1 + e^w) = s(w), s(0) = 1/2.
