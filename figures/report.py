@@ -17,7 +17,15 @@ from markupsafe import Markup, escape
 
 from figures._files import explained, shown, write_atomically
 from figures.claims import EXPERIMENTS, MATHEMATICS, Claim
-from figures.tables import Layout, as_text_rows, number, with_interval
+from figures.tables import (
+    SAME,
+    Layout,
+    as_text_rows,
+    number,
+    numeric,
+    spanned,
+    with_interval,
+)
 
 VERDICTS: dict[str, tuple[str, str, str]] = {
     "certified": (
@@ -56,7 +64,6 @@ CITATION = """\
 _PNG = b"\x89PNG\r\n\x1a\n"
 # CSS pixels per pixel of a 300 dpi file: a column's width is then some 450 px, a page's 920.
 _SCALE = 0.44
-_NUMBER = re.compile(r"[−>]?\d[\d.,]*(×10[⁻⁰¹²³⁴-⁹]+)?( ± \S+| \(± \S+\)| \[\S+, \S+\])?")
 _INDEX = re.compile(r"\b(λ|σ|η|κ|e)_(min|max|\d+)\b")
 
 
@@ -80,6 +87,7 @@ class Sheet:
     rows: Sequence[Sequence[str]]
     csv: Path | None = None
     tex: Path | None = None
+    groups: Sequence[tuple[str, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ def sheet(
     """A sheet from what was given to, and returned by, `tables.write_table`."""
     headings, rows = as_text_rows(frame, layout)
     csv, tex = files or (None, None)
-    return Sheet(title, layout.caption, headings, rows, csv, tex)
+    return Sheet(title, layout.caption, headings, rows, csv, tex, layout.groups)
 
 
 def write_report(path: str | Path, report: Report) -> Path:
@@ -184,24 +192,26 @@ def _sheet(k: int, item: Sheet, folder: Path) -> dict[str, Any]:
     if ragged:
         raise ValueError(f"table {item.title!r}: a row has {len(ragged[0])} cells, not "
                          f"{len(item.headings)}: {list(ragged[0])}")  # fmt: skip
-    numeric = [
-        any(_is_number(row[c]) for row in item.rows)
-        and all(_is_number(row[c]) or row[c] == "–" for row in item.rows)
-        for c in range(len(item.headings))
-    ]
+    right = numeric(item.rows, len(item.headings))
     return {
         "number": k,
         "title": item.title,
         "caption": item.caption,
         "headings": item.headings,
-        "rows": item.rows,
-        "numeric": numeric,
+        "groups": item.groups,
+        "rows": [_cells(row, right) for row in item.rows],
+        "numeric": right,
         "links": _links({"CSV": item.csv, "LaTeX": item.tex}, folder),
     }
 
 
-def _is_number(cell: str) -> bool:
-    return _NUMBER.fullmatch(cell) is not None
+def _cells(row: Sequence[str], right: Sequence[bool]) -> list[tuple[str, int, bool]]:
+    """Text, columns and flushness of each cell; one that holds for several columns says so."""
+    cells, column = [], 0
+    for cell, span in spanned(row):
+        cells.append((f"{cell} {SAME}" if span > 1 else cell, span, right[column]))
+        column += span
+    return cells
 
 
 def _signs(text: str) -> Markup:

@@ -1,6 +1,7 @@
 """Tables as CSV (every digit), LaTeX (booktabs, rounded) and text."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,16 @@ from figures._files import write_atomically
 from figures._latex import escape
 from figures._shorten import shortened
 
+SAME = "(both)"
+"""A cell that shows this is one with the cell before it: two columns with one value."""
+
 _NONE = "–"
 _LONGEST = 200  # letters of a cell: names in full are in the CSV
+_NUMBER = re.compile(
+    r"[−+>]?\d[\d.,]*(×10[⁻⁰¹²³⁴-⁹]+)?( ± \S+| \(± \S+\)| \[\S+, \S+\])?"  # with bounds
+    r"(, n = \d+)?†?(\n.*)?",  # what may follow
+    re.DOTALL,
+)
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -23,6 +32,9 @@ class Layout:
 
     `columns` maps a column to its heading and selects and orders what is shown (all, if empty);
     `intervals` maps a column to the two that hold its bounds: they are shown as one cell.
+    `groups` are headings above the columns, each with how many it spans ("" for none). A cell or
+    heading may have several lines.
+    `compact` sets the LaTeX table small, so that many columns fit a page.
     """
 
     caption: str = ""
@@ -30,6 +42,8 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)
     intervals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     digits: int = 3
+    groups: Sequence[tuple[str, int]] = ()
+    compact: bool = False
 
 
 def number(value: object, digits: int = 3) -> str:
@@ -57,13 +71,17 @@ def number(value: object, digits: int = 3) -> str:
 
 
 def with_interval(
-    value: float | int | None, lower: float | int | None, upper: float | int | None, digits: int = 3
+    value: float | int | None,
+    lower: float | int | None,
+    upper: float | int | None,
+    digits: int = 3,
+    least: int = 0,
 ) -> str:
     """A value with its interval: `0.912 ± 0.004` if symmetric, else `0.912 [0.905, 0.921]`.
 
-    The half-width has one significant digit, two where the first is 1; the value has the same
-    last place. Bounds closer than the digits shown are given as `0.0528 (± 3×10⁻¹⁵)`. Without
-    bounds the value stands alone.
+    The half-width has one significant digit, two where the first is 1, and `least` places or
+    more; the value has the same last place. Bounds closer than the digits shown are given as
+    `0.0528 (± 3×10⁻¹⁵)`. Without bounds the value stands alone.
     """
     if value is None or lower is None or upper is None:
         return number(value, digits)
@@ -74,7 +92,7 @@ def with_interval(
     half = (upper - lower) / 2
     if half == 0:
         return f"{number(value, digits)} ± 0"
-    places = max(_places(half), 0)
+    places = max(_places(half), least)
     if places > 6 or max(abs(value), abs(lower), abs(upper)) >= 1e6:
         return brackets if low != high else f"{number(value, digits)} (± {number(half, 1)})"
     shown = [f"{x:.{places}f}".replace("-", "−") for x in (value, half, lower, upper)]
@@ -111,25 +129,48 @@ def to_latex(frame: pl.DataFrame, layout: Layout | None = None) -> str:
     r"""A `table` environment that needs `\usepackage{booktabs}` and nothing else."""
     layout = layout or Layout()
     headings, rows = as_text_rows(frame, layout)
-    align = "".join(
-        "r" if frame.schema[name].is_numeric() else "l" for name in _chosen(frame, layout)
-    )
+    kinds = [frame.schema[name] for name in _chosen(frame, layout)]
+    right = zip(kinds, numeric(rows, len(kinds)), strict=True)
+    align = "".join("r" if kind.is_numeric() or words else "l" for kind, words in right)
     lines = [
         "% needs \\usepackage{booktabs}",
         "\\begin{table}",
         "\\centering",
         *([f"\\caption{{{escape(layout.caption)}}}"] if layout.caption else []),
         *([f"\\label{{{layout.label}}}"] if layout.label else []),
+        *(["\\footnotesize", "\\setlength{\\tabcolsep}{3pt}"] if layout.compact else []),
         f"\\begin{{tabular}}{{@{{}}{align}@{{}}}}",
         "\\toprule",
-        _latex_row(headings),
+        *_latex_groups(layout.groups),
+        _latex_row(headings, align),
         "\\midrule",
-        *map(_latex_row, rows),
+        *(_latex_row(row, align, "\\scriptsize ") for row in rows),
         "\\bottomrule",
         "\\end{tabular}",
         "\\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def numeric(rows: Sequence[Sequence[str]], columns: int) -> list[bool]:
+    """Which columns of `as_text_rows` hold numbers, and are set flush right."""
+    blank = (_NONE, SAME)
+    return [
+        any(_is_number(row[c]) for row in rows)
+        and all(_is_number(row[c]) or row[c] in blank for row in rows)
+        for c in range(columns)
+    ]
+
+
+def spanned(cells: Sequence[Any]) -> list[tuple[Any, int]]:
+    """The cells of a row, each with the number of columns that it stands for: see `SAME`."""
+    found: list[tuple[Any, int]] = []
+    for cell in cells:
+        if cell == SAME and found:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        else:
+            found.append((cell, 1))
+    return found
 
 
 def write_table(
@@ -172,6 +213,9 @@ def _check(frame: pl.DataFrame, layout: Layout) -> None:
     missing = [n for n in (*layout.columns, *layout.intervals, *pairs) if n not in frame.columns]
     if missing:
         raise ValueError(f"the table has no columns {missing}; it has {frame.columns}")
+    spans, columns = sum(span for _, span in layout.groups), len(_chosen(frame, layout))
+    if layout.groups and spans != columns:
+        raise ValueError(f"the headings above span {spans} columns; the table has {columns}")
     if layout.digits < 1:
         raise ValueError(f"a table needs at least one significant digit, not {layout.digits}")
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
@@ -179,5 +223,32 @@ def _check(frame: pl.DataFrame, layout: Layout) -> None:
         raise ValueError(f"columns {nested} hold lists: a table's cells are single values")
 
 
-def _latex_row(cells: Sequence[Any]) -> str:
-    return " & ".join(escape(cell) for cell in cells) + " \\\\"
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _latex_groups(groups: Sequence[tuple[str, int]]) -> list[str]:
+    """The row of headings above others, with a rule below each."""
+    cells, rules, first = [], [], 1
+    for heading, span in groups:
+        last = first + span - 1
+        cells.append(f"\\multicolumn{{{span}}}{{c}}{{{escape(heading)}}}" if span > 1 else "")
+        if heading:
+            rules.append(f"\\cmidrule(lr){{{first}-{last}}}")
+        first = last + 1
+    return [" & ".join(cells) + " \\\\", " ".join(rules)] if groups else []
+
+
+def _latex_row(cells: Sequence[Any], align: str, further: str = "") -> str:
+    """A row; `further` sets the size of a cell's lines after the first."""
+    shown, column = [], 0
+    for cell, span in spanned(cells):
+        side = "c" if span > 1 else align[column]
+        lines = [escape(line) for line in str(cell).split("\n")]
+        text = lines[0]
+        if len(lines) > 1:
+            several = f" \\\\ {further}".join(lines)
+            text = f"\\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{several}\\end{{tabular}}"
+        shown.append(f"\\multicolumn{{{span}}}{{c}}{{{text}}}" if span > 1 else text)
+        column += span
+    return " & ".join(shown) + " \\\\"

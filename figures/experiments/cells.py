@@ -12,7 +12,7 @@ from figures.statistics import Interval, PairedDifference, mean_interval, paired
 from figures.tables import number, with_interval
 
 NONE = "–"
-SIGNS = {"supported": "+", "contradicted": "−", "inconclusive": "?"}
+SIGNS = {"supported": "△", "contradicted": "▽", "inconclusive": "○"}
 """What stands for a verdict in a table: the client-specific side is ahead, behind, undecided."""
 
 
@@ -36,20 +36,26 @@ class Cell:
         n, whole = len(self.diverged), len(self.diverged) + len(self.values)
         rounds = sorted({r for r in self.diverged.values() if r is not None})
         when = f" (round{'s' * (len(rounds) > 1)} {' to '.join(_ends(rounds))})" if rounds else ""
-        if n == whole:
-            return f"diverged{when}" + (f", all {n} seeds" if n > 1 else "")
-        return f"diverged{when}: {n} of {whole} seeds"
+        seeds = f"{n} of {whole} seeds" if n < whole else f"all {n} seeds" if n > 1 else ""
+        return f"diverged{when}{', ' * bool(seeds)}{seeds}"
 
-    def text(self, scale: float = 100.0, of: int = 0) -> str:
-        """The cell for people: `85.1 ± 0.4`, with n where fewer than `of` seeds are behind it."""
+    @property
+    def lost_lines(self) -> list[str]:
+        """`lost` in lines for a narrow place: when, and how many seeds."""
+        return self.lost.replace("), ", ")\n").split("\n") if self.lost else []
+
+    def text(self, scale: float = 100.0, of: int = 0, mark: str = "") -> str:
+        """The cell for people: `85.1 ± 0.4`, then `mark`; what diverged on lines of its own.
+
+        n is said where fewer than `of` seeds are behind the mean and did not diverge.
+        """
+        lost = "\n".join(self.lost_lines)
         found = self.interval
         if found is None:
-            return self.lost or NONE
-        bounds = (found.lower, found.upper)
-        low, high = (None if bound is None else scale * bound for bound in bounds)
-        count = f", n = {found.n}" if found.n < of else ""
-        lost = f"; {self.lost}" if self.diverged else ""
-        return with_interval(scale * found.mean, low, high) + count + lost
+            return lost or NONE
+        value = _shown(found.mean, found.lower, found.upper, scale)
+        count = f", n = {found.n}" if found.n + len(self.diverged) < of else ""
+        return f"{value}{count}{mark}" + f"\n{lost}" * bool(lost)
 
     def columns(self, name: str) -> dict[str, Any]:
         """The cell's numbers as columns of a CSV: mean, bounds, n, seeds diverged and their round.
@@ -123,12 +129,11 @@ def difference(one: Cell, other: Cell) -> PairedDifference | None:
 
 
 def difference_text(found: PairedDifference | None, scale: float = 100.0, of: int = 0) -> str:
-    """A difference for people, always with its sign: `+1.2 ± 0.4`, n where fewer than `of`."""
+    """A difference for people, with its sign: `+1.2 ± 0.4`; below it n where fewer than `of`."""
     if found is None:
         return NONE
-    low, high = (None if b is None else scale * b for b in (found.lower, found.upper))
-    text = with_interval(scale * found.mean, low, high)
-    return ("+" if found.mean > 0 else "") + text + (f", n = {found.n}" if found.n < of else "")
+    text = _shown(found.mean, found.lower, found.upper, scale)
+    return ("+" if found.mean > 0 else "") + text + (f"\nn = {found.n}" if found.n < of else "")
 
 
 def difference_columns(name: str, found: PairedDifference | None) -> dict[str, Any]:
@@ -152,10 +157,18 @@ def measured(found: PairedDifference, adjusted: float, unit: str = "points") -> 
     """What a claim says was measured: the difference, seeds, Holm's p, seeds without a pair."""
     alone = len(found.unpaired)
     left_out = f", {alone} seed{'s' * (alone > 1)} without a pair left out" if alone else ""
-    mean = 100 * found.mean if unit == "points" else found.mean
+    mean = f"{100 * found.mean:.1f}" if unit == "points" else number(found.mean)
     seeds = f"{found.n} seed{'s' * (found.n > 1)}"
-    words = f"{'+' * (mean > 0)}{number(mean)}{' ' * bool(unit)}{unit}"
+    words = f"{'+' * (found.mean > 0)}{mean.replace('-', '−')}{' ' * bool(unit)}{unit}"
     return f"{words} over {seeds}, Holm-adjusted p = {number(adjusted, 2)}{left_out}"
+
+
+def _shown(mean: float, lower: float | None, upper: float | None, scale: float) -> str:
+    """A mean with its interval; per cent and points always have a digit after the point."""
+    low, high = (None if bound is None else scale * bound for bound in (lower, upper))
+    if scale == 100 and (low is None or high is None):
+        return f"{scale * mean:.1f}".replace("-", "−")
+    return with_interval(scale * mean, low, high, least=int(scale == 100))
 
 
 def _matching(table: pl.DataFrame, names: Sequence[str], key: Sequence[Any]) -> pl.DataFrame:

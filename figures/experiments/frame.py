@@ -53,13 +53,12 @@ def _facts(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     config = manifest["config"]
     training = config.get("training", config)
     schedule = training.get("schedule", {})
-    settings = manifest.get("hyperparameters", training.get("settings", {}))
     known = {
         **training,
         "run": run,
         "study": config["study"],
         "held_out": config.get("held_out", training.get("held_out")),
-        "settings": json.dumps(settings, sort_keys=True),
+        "settings": json.dumps(training.get("settings", {}), sort_keys=True),
         "chosen": manifest.get("chosen"),
         "last_round": schedule.get("rounds"),
         "status": manifest["status"],

@@ -1,6 +1,7 @@
 """What is measured of each run: internal, worst and external accuracy, curves; one value a run.
 
-Every function takes the table of `frame.joined` and leaves out runs that diverged and the server.
+Every function takes the table of `frame.joined` and leaves out the server's model and, unless
+asked for, the runs that diverged.
 """
 
 import polars as pl
@@ -55,9 +56,9 @@ def worst(frame: pl.DataFrame) -> pl.DataFrame:
     return _per_run(rows, pl.col("value").min(), pl.col("client").get(pl.col("value").arg_min()))
 
 
-def curve(frame: pl.DataFrame, metric: str, split: str) -> pl.DataFrame:
-    """Mean over the training clients per run and measured round."""
-    rows = _trained(frame, metric, split)
+def curve(frame: pl.DataFrame, metric: str, split: str, *, diverged: bool = False) -> pl.DataFrame:
+    """Mean over the training clients per run and measured round; `diverged`: those runs, too."""
+    rows = _trained(frame, metric, split, ["complete", "diverged"] if diverged else "complete")
     return rows.group_by(*_KEY, "round", maintain_order=True).agg(pl.col("value").mean())
 
 
@@ -94,8 +95,10 @@ def external(
     return rows.select(wanted).unique(where, keep="first", maintain_order=True)
 
 
-def _trained(frame: pl.DataFrame, metric: str, split: str) -> pl.DataFrame:
-    rows = of(frame, study="training", metric=metric, split=split, status="complete")
+def _trained(
+    frame: pl.DataFrame, metric: str, split: str, status: str | list[str] = "complete"
+) -> pl.DataFrame:
+    rows = of(frame, study="training", metric=metric, split=split, status=status)
     return rows.filter(pl.col("client") != "server")
 
 

@@ -1,0 +1,121 @@
+"""The section `compatibility`: Table I of the paper, its figures, claims and a report."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from figures.compatibility.captions import FIGURES, METHOD_NOTES
+from figures.compatibility.draw import dumbbells
+from figures.compatibility.draw_curves import curves
+from figures.compatibility.judgement import judge
+from figures.compatibility.layouts import tables
+from figures.compatibility.summary import TARGET, Summary, summarise
+from figures.experiments.product import Content, Drawing, Manifests, Product, publish
+from figures.style import looks
+
+__all__ = ["Product", "Summary", "judge", "present", "summarise", "tables"]
+
+LEAD = (
+    "Does client-specific batch normalization fit any federated algorithm, and does it raise the "
+    "accuracy inside the federation and, by Eqs. (3), (4), at clients outside? Table I of UniFed, "
+    "measured anew: each algorithm is trained with aggregated and with client-specific BN, with "
+    "the same hyper-parameters."
+)
+
+
+def present(
+    rows: pl.DataFrame,
+    manifests: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    options: Mapping[str, Any],
+) -> Product:
+    """Summarise, judge, draw and report; write everything under `folder`."""
+    summary = summarise(rows, manifests)
+    words = _words(summary, manifests)
+    content = Content(
+        title="Compatibility",
+        lead=LEAD,
+        claims=list(judge(summary)),
+        drawings=drawings(summary, words),
+        tables=list(tables(summary, words)),
+        whole={"curves": summary.curves},
+        facts={"schedule": words["schedule"], "left out in turn": words["folds"] or "nobody"},
+        notes=[f"Left out of the means: {line}." for line in summary.lost],
+    )
+    return publish(content, manifests, folder, options)
+
+
+def drawings(summary: Summary, words: Mapping[str, Any]) -> dict[str, Drawing]:
+    """Name the figures that the records allow, in the order of the report."""
+    makers = {}
+    if summary.rows:
+        makers["compatibility"] = lambda: dumbbells(summary)
+    if summary.curves.height:
+        makers["curves"] = lambda: curves(summary, "accuracy")
+        makers["losses"] = lambda: curves(summary, "loss")
+    return {
+        name: Drawing(FIGURES[name][0], FIGURES[name][1].format(**words), make)
+        for name, make in makers.items()
+    }
+
+
+def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
+    """Fill the captions' blanks from what was run."""
+    configs = [m["config"] for m in manifests.values() if m["config"]["study"] == "training"]
+    schedules = [config["schedule"] for config in configs]
+    folds = " and ".join(looks([name])[name].label for name in summary.folds)
+    many = len(summary.folds) > 1
+    marked = any(row.method in METHOD_NOTES for row in summary.rows)
+    rounds = summary.curves["round"].unique().sort().to_list()
+    return {
+        **_seeds(summary),
+        "rounds": _joined(s["rounds"] for s in schedules),
+        "federation": _joined(config["federation"] for config in configs),
+        "net": _joined(config["model"] for config in configs),
+        "folds": folds,
+        "target": f"{100 * TARGET:g}",
+        "averaged": f", averaged over the federations without {folds} in turn" if many else "",
+        "averaged_worst": f"averaged over the federations without {folds} in turn, " * many,
+        "left_out": f"the client left out ({folds}{' in turn' * many})"
+        if folds
+        else "none left out",
+        "panel_b": f"(b) Accuracy on the client left out ({folds}{' in turn, averaged' * many}): "
+        "squares with the server's statistics, circles by Eqs. (3), (4), τ = 0.9, batches of 32. "
+        if folds
+        else "",
+        "dagger": "† Per-FedAvg: internal after its adaptation step, external its un-adapted "
+        "meta-model. " * marked,
+        "dagger_inside": "† Per-FedAvg: after its adaptation step. " * marked,
+        "measured": ", ".join(map(str, rounds)) if len(rounds) < 12 else f"0 to {rounds[-1]}",
+        "schedule": _schedule(schedules),
+    }
+
+
+def _seeds(summary: Summary) -> dict[str, str]:
+    """Say over how many seeds the means are, and of which kind their intervals."""
+    methods = set(summary.curves["method"])
+    kind = "BCa bootstrap" if any("BCa" in method for method in methods) else "Student t"
+    if summary.seeds < 2:
+        alone = "one seed, so no intervals"
+        return {"mean": alone.capitalize(), "marks": f"Marks: {alone}", "lines": f"Lines: {alone}"}
+    n, interval = f"{summary.seeds} seeds", f"95 % {kind} interval"
+    return {
+        "mean": f"Mean over {n} with the {interval}",
+        "marks": f"Marks: mean over {n}, bars: {interval}s",
+        "lines": f"Lines: mean over {n}; bands: {interval}s",
+    }
+
+
+def _schedule(schedules: Iterable[Mapping[str, Any]]) -> str:
+    words = {
+        f"{s['rounds']} rounds, E = {s['local_epochs']}, batches of {s['batch_size']}, "
+        f"SGD with step {s['lr']:g}, clients weighted by {s['weights']}"
+        for s in schedules
+    }
+    return "; ".join(sorted(words)) or "nothing trained"
+
+
+def _joined(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, sorted(set(values)))) or "none"

@@ -1,0 +1,84 @@
+"""Titles, captions and notes of the section: what is shown, what the intervals are, and n."""
+
+METHOD_NOTES = {"perfedavg": "internal: after its adaptation step; external: un-adapted"}
+"""What is measured otherwise than for the other methods; such methods are marked by †."""
+
+CHOICES = (
+    "Aggregated: trained with aggregated BN, external clients with the server's statistics. "
+    "Client-specific: client-specific BN, external clients by Eqs. (3), (4), τ = 0.9, batches of "
+    "32. "
+    "FedBN is FedAvg with client-specific BN, so its run is the one in FedAvg's client-specific "
+    "column: inside it has one value for both; outside the clients' mean BN stands on the left and "
+    "Eqs. (3), (4) on the right. "
+)
+SEEDS = "{mean}; differences in points, paired by seed"
+
+TABLES: dict[str, tuple[str, str]] = {
+    "compatibility": (
+        "Nine algorithms, aggregated and client-specific BN (Table I)",
+        "Accuracy after {rounds} rounds on {federation}, {net}. Internal: mean over the training "
+        "clients{averaged}; external: {left_out}. "
+        + CHOICES
+        + "{dagger}"
+        + SEEDS
+        + ". Verdicts on “client-specific is higher”, Holm-corrected over the whole table: "
+        "△ supported, ▽ contradicted, ○ not decided.",
+    ),
+    "worst": (
+        "The worst client",
+        "Smallest accuracy of a training client after {rounds} rounds, {averaged_worst}"
+        "and the client that has it most often. {dagger_inside}" + SEEDS + ".",
+    ),
+    "rounds": (
+        "Rounds to a target and the training loss on the way",
+        "Left: rounds until the mean internal test accuracy reaches the target, among the rounds "
+        "measured ({measured}): median and range over seeds; a run that diverged before, or never "
+        "arrives, counts as later than the last. Right: training loss, mean over the clients and "
+        "the measured rounds after the start. {dagger_inside}"
+        "{mean}; differences paired by seed. Verdicts on “client-specific is "
+        "lower”, Holm-corrected over the table: "
+        "△ supported, ▽ contradicted, ○ not decided.",
+    ),
+    "settings": (
+        "Hyper-parameters",
+        "One choice for both BN policies. Chosen on validation images: the highest accuracy on "
+        "20 % of the clients' training images, which the others trained for, over a stated grid "
+        "around the authors' defaults; no test image was used.",
+    ),
+    "serving": (
+        "Ways to serve a client outside the federation",
+        "Accuracy on the clients left out after {rounds} rounds, by the statistics that "
+        "normalise: the server's; the exponential moving average of Eqs. (3), (4), which starts "
+        "from the first batch or from the server's statistics; the batch alone; Eq. (4) with the "
+        "spread between batch means added; Eqs. (3), (4) with γ = 1 and β = 0. "
+        "Ways other than Table I's were measured with FedAvg, whose client-specific runs are "
+        "FedBN's. "
+        "{mean}.",
+    ),
+}
+
+FIGURES: dict[str, tuple[str, str]] = {
+    "compatibility": (
+        "Aggregated against client-specific BN",
+        "Accuracy after {rounds} rounds, sorted by the internal accuracy with client-specific BN. "
+        "(a) Mean over the training clients{averaged}. {panel_b}"
+        "FedBN is FedAvg with client-specific BN: inside the federation it has one value; outside, "
+        "the square is served the clients' mean BN. {dagger}"
+        "{marks}; hollow marks lack seeds that "
+        "diverged. Beside: client-specific minus aggregated in points, paired by seed, with the "
+        "Holm-corrected verdict: ▲ client-specific is higher, ▼ lower, ○ not decided.",
+    ),
+    "curves": (
+        "Test accuracy by round",
+        "Mean test accuracy over the training clients{averaged} at the measured rounds, each "
+        "client with the BN that its policy gives it. {dagger_inside}{lines}. "
+        "Dotted: the target of the table of rounds, {target} %. "
+        "Runs that diverged are left out.",
+    ),
+    "losses": (
+        "Training loss by round",
+        "Mean training loss over the training clients{averaged} at the measured rounds, in eval "
+        "mode over the whole split. {dagger_inside}{lines}; "
+        "logarithmic axis. Runs that diverged are left out.",
+    ),
+}
