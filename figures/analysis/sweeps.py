@@ -1,0 +1,113 @@
+"""What varies one setting of FedAvg's training: local epochs, amount of data, clients a domain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from figures.experiments import measures
+from figures.experiments.cells import Cell, cells
+from figures.experiments.comparisons import Compared, compare
+from figures.experiments.measures import POLICIES
+from figures.selection import of
+
+LOCAL = "local"
+AGGREGATED, SPECIFIC = POLICIES
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One setting with its values.
+
+    Attributes:
+        values: in order.
+        cells: (value, series) -> test accuracy, mean over clients; series are the policies and
+            "local".
+        ahead: value -> client-specific minus aggregated BN, one family.
+        alone: value -> client-specific BN minus local training, one family.
+        rounds: value -> communication rounds.
+        seeds: the largest number of seeds.
+    """
+
+    values: list[float] = field(default_factory=list)
+    cells: Mapping[tuple[float, str], Cell] = field(default_factory=dict)
+    ahead: Mapping[float, Compared] = field(default_factory=dict)
+    alone: Mapping[float, Compared] = field(default_factory=dict)
+    rounds: Mapping[float, int] = field(default_factory=dict)
+    seeds: int = 0
+
+
+def sweeps(frame: pl.DataFrame, behind: pl.DataFrame) -> dict[str, Sweep]:
+    """The three sweeps, by the column of `frame.RUN` that varies; empty where nothing does."""
+    behind = of(behind, study="training", algorithm=["fedavg", LOCAL])
+    behind = behind.filter(pl.all_horizontal(pl.col("held_out", "validation").is_null()))
+    chosen = {
+        "local_epochs": local_epochs(behind),
+        "fraction": beside_usual(behind, "fraction"),
+        "per_domain": beside_usual(behind, "per_domain"),
+    }
+    return {name: _sweep(frame, runs, name) for name, runs in chosen.items()}
+
+
+def local_epochs(behind: pl.DataFrame) -> pl.DataFrame:
+    """Trainings of the same number of local epochs in total, with several numbers in a round."""
+    plain = of(_usual(behind), algorithm="fedavg")
+    plain = plain.with_columns(total=pl.col("last_round") * pl.col("local_epochs"))
+    most = plain.group_by("total", maintain_order=True).agg(pl.col("local_epochs").n_unique())
+    most = most.filter(pl.col("local_epochs") > 1).sort("local_epochs", descending=True)
+    return plain.filter(pl.col("total").is_in(most["total"].head(1).to_list())).drop("total")
+
+
+def beside_usual(behind: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Trainings in which `name` varies, and the usual ones of the same schedule, with value 1."""
+    varied = behind.filter(pl.col(name).is_not_null())
+    schedule = ["last_round", "local_epochs"]
+    # Local training is compared only where it was varied, too.
+    usual = of(_usual(behind), algorithm=varied["algorithm"].unique().to_list())
+    usual = usual.join(varied.select(schedule).unique(), on=schedule, how="semi")
+    return pl.concat([usual.with_columns(pl.col(name).fill_null(1)), varied])
+
+
+def by_domain(rows: pl.DataFrame) -> pl.DataFrame:
+    """Per run the mean over domains of the mean over their clients, named "<domain>/<k>"."""
+    name = pl.when(pl.col("per_domain").is_null()).then(pl.col("client"))
+    domain = name.otherwise(pl.col("client").str.replace(r"/\d+$", ""))
+    key = ["run", "algorithm", "bn_policy", "seed", "held_out"]
+    mean = pl.col("value").mean()
+    return (
+        rows.group_by(*key, domain.alias("domain"), maintain_order=True)
+        .agg(mean)
+        .group_by(key, maintain_order=True)
+        .agg(mean)
+    )
+
+
+def _usual(behind: pl.DataFrame) -> pl.DataFrame:
+    return behind.filter(pl.all_horizontal(pl.col("fraction", "per_domain").is_null()))
+
+
+def _sweep(frame: pl.DataFrame, behind: pl.DataFrame, name: str) -> Sweep:
+    if behind.is_empty():
+        return Sweep()
+    behind = behind.with_columns(
+        pl.col(name).cast(pl.Float64),
+        # Alone, every policy is the same: nothing is shared.
+        series=pl.when(pl.col("algorithm") == LOCAL)
+        .then(pl.lit(LOCAL))
+        .otherwise(pl.col("bn_policy")),
+    )
+    means = by_domain(
+        measures.last_round(frame.filter(pl.col("run").is_in(behind["run"].to_list())))
+    )
+    values = means.join(behind.select("run", "series", name), on="run")
+    found = cells(values, behind, [name, "series"])
+    there = behind[name].unique().sort().to_list()
+    sides = {value: {s: found.get((value, s)) for s in (*POLICIES, LOCAL)} for value in there}
+    return Sweep(
+        there,
+        {key: cell for key, cell in found.items() if key[1] in sides[key[0]]},
+        compare({v: (side[SPECIFIC], side[AGGREGATED]) for v, side in sides.items()}),
+        compare({v: (side[SPECIFIC], side[LOCAL]) for v, side in sides.items()}),
+        dict(behind.select(name, "last_round").iter_rows()),
+        behind["seed"].n_unique(),
+    )
