@@ -38,6 +38,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     '`adapted`, prediction="before"': (_OWN, {"prediction": "before"}),
     '`adapted`, batch_variance="unbiased"': (_OWN, {"batch_variance": "unbiased"}),
     '`adapted`, last="joined"': (_OWN, {"last": "joined"}),
+    "`source`, τ = 0.99": (_OWN, {"variant": "source", "momentum": 0.99}),
     "`total`, n_t = 1": (_OWN, {"variant": "total", "batch_size": 1}),
     "`total`, n_t = 1, τ = 0.99": (_OWN, {"variant": "total", "batch_size": 1, "momentum": 0.99}),
 }
@@ -78,15 +79,14 @@ def tables(client: Client, clients: list[Client], rounds: int, seed: int) -> Ite
         ),
     )
     for order in ORDERS:
-        for variant in ("adapted", "total"):
-            yield ""
-            yield from table(
-                [f"{order}, `{variant}`", *(f"τ = {momentum:g}" for momentum in MOMENTA)],
-                (
-                    (f"n_t = {n}", [accuracy(Serving(variant, m, n, order)) for m in MOMENTA])
-                    for n in SIZES
-                ),
-            )
+        yield ""
+        yield from table(
+            [f"`adapted`, {order}", *(f"τ = {momentum:g}" for momentum in MOMENTA)],
+            (
+                (f"n_t = {n}", [accuracy(Serving("adapted", m, n, order)) for m in MOMENTA])
+                for n in SIZES
+            ),
+        )
 
 
 def main() -> None:

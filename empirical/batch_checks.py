@@ -22,7 +22,8 @@ def checked_batch(batch: object, number: int, like: Tensor) -> Tensor:
     if batch.dtype != like.dtype or batch.device != like.device:
         raise ValueError(
             f"batch {number} is {batch.dtype} on {batch.device}, the model {like.dtype} on "
-            f"{like.device}: scale it as in training and give batch.to(device, dtype)"
+            f"{like.device}: stream(model, split, seed) scales images as in training and makes "
+            "batches that fit"
         )
     if batch.ndim < 2 or batch.numel() == 0:
         raise ValueError(
