@@ -97,6 +97,8 @@ def full_gradient(
     live = tensors(net)
     wanted = {name: live[name] for name in names if live[name].requires_grad}
     total = {name: torch.zeros_like(weight) for name, weight in wanted.items()}
+    if not wanted:
+        return total
     images, place = len(site.train), site.train.labels.device
     order = torch.randperm(
         images, generator=generator(schedule.seed, "full gradient", site.name, round_)
