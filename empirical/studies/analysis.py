@@ -1,6 +1,7 @@
 """The plan of the section `analysis`: what FedAvg's two columns depend on."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from empirical.bn_policy import BN_POLICIES
 from empirical.methods import COMPARED
@@ -13,7 +14,8 @@ from empirical.studies.study import Setting, Study, served, unique
 def analysis_plan(setting: Setting) -> list[Study]:
     """τ × n_t, local epochs, amount of data, clients per domain, the affine of batch norm.
 
-    Runs whose value is the usual one are those of `internal` and `compatibility`.
+    Runs whose value is the usual one are those of `internal` and `compatibility`. Where data are
+    varied, clients that train alone are the baseline.
     """
     size = setting.size("analysis")
     studies = [*_outside(setting, size), *_inside(setting, size)]
@@ -44,20 +46,38 @@ def _outside(setting: Setting, size: Size) -> Iterator[Study]:
 
 
 def _inside(setting: Setting, size: Size) -> Iterator[Study]:
-    usual = setting.size("internal")
     for seed in setting.runs(size):
         for policy in COMPARED:
+            usual = _usual(setting, size, seed)
+            yield setting.trained(setting.training("fedavg", policy, usual))
             for epochs in size.local_epochs:
-                rounds = size.epochs // epochs
-                other = {"rounds": rounds, "local_epochs": epochs, "measure_every": rounds}
-                schedule = setting.schedule(size, seed, **other)
+                schedule = _epochs(setting, size, seed, epochs)
                 yield setting.trained(setting.training("fedavg", policy, schedule))
-            rounds = size.rounds
-            whole = setting.schedule(size, seed, measure_every=usual.measure_every)
-            ends = setting.schedule(size, seed, measure_every=rounds)
-            yield setting.trained(setting.training("fedavg", policy, whole))
-            for name, values in (("fraction", size.fractions), ("per_domain", size.per_domain)):
-                for value in values:
-                    if value != 1:
-                        config = setting.training("fedavg", policy, ends, **{name: value})
-                        yield setting.trained(config)
+            yield from _data(setting, size, seed, ("fedavg", policy))
+        # Alone, no client shares anything: both policies are one.
+        ends = setting.schedule(size, seed, measure_every=size.rounds)
+        yield setting.trained(setting.training("local", COMPARED[1], ends))
+        yield from _data(setting, size, seed, ("local", COMPARED[1]))
+
+
+def _usual(setting: Setting, size: Size, seed: int) -> dict[str, Any]:
+    """The schedule of `internal`, whose runs are the usual ones."""
+    return setting.schedule(size, seed, measure_every=setting.size("internal").measure_every)
+
+
+def _epochs(setting: Setting, size: Size, seed: int, epochs: int) -> dict[str, Any]:
+    """So many local epochs a round, and always the same number in total."""
+    rounds = size.epochs // epochs
+    if (epochs, rounds) == (1, size.rounds):
+        return _usual(setting, size, seed)
+    other = {"rounds": rounds, "local_epochs": epochs, "measure_every": rounds}
+    return setting.schedule(size, seed, **other)
+
+
+def _data(setting: Setting, size: Size, seed: int, cell: tuple[str, str]) -> Iterator[Study]:
+    """Fewer images for each client, and more clients for each domain's images."""
+    ends = setting.schedule(size, seed, measure_every=size.rounds)
+    for name, values in (("fraction", size.fractions), ("per_domain", size.per_domain)):
+        for value in values:
+            if value != 1:
+                yield setting.trained(setting.training(*cell, ends, **{name: value}))

@@ -53,7 +53,7 @@ _WHOLE: dict[str, Any] = {
     "batch_sizes": _BATCH_SIZES,
 }
 _BRIEF: dict[str, Any] = {
-    "epochs": 2,
+    "epochs": 2,  # in all, as many as the usual runs have
     "local_epochs": (1, 2),
     "fractions": (1.0, 0.2),
     "per_domain": (1, 2),
@@ -69,7 +69,9 @@ PRESETS: dict[str, Preset] = {
             "convergence": Size(rounds=5, seeds=3),
             "compatibility": Size(rounds=2, seeds=2, measure_every=2, folds=1),
             "internal": Size(rounds=5, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
-            "external": Size(rounds=2, seeds=2, measure_every=2, methods=("fedavg", "fedbn")),
+            "external": Size(
+                rounds=2, seeds=2, measure_every=2, methods=("fedavg", "fedprox", "fedbn")
+            ),
             "analysis": Size(rounds=2, seeds=2, measure_every=2, folds=1, **_BRIEF),
             "tuning": Size(rounds=2, seeds=1, measure_every=2),
         },

@@ -1,6 +1,7 @@
 """A planned run, what every plan starts from, and the configs that name the runs."""
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -137,11 +138,10 @@ def all_settings(algorithm: str) -> dict[str, Any]:
 
 def unique(studies: Iterator[Study]) -> list[Study]:
     """The studies in their order, each config once."""
-    kept: list[Study] = []
+    kept: dict[str, Study] = {}
     for study in studies:
-        if not any(study.config == other.config for other in kept):
-            kept.append(study)
-    return kept
+        kept.setdefault(json.dumps(study.config, sort_keys=True), study)
+    return list(kept.values())
 
 
 def said(config: Mapping[str, Any]) -> str:
@@ -151,8 +151,8 @@ def said(config: Mapping[str, Any]) -> str:
     if config.get("validation"):
         words += [f"{name} {value:g}" for name, value in config["settings"].items()]
     words.append(f"{config['bn_policy'].replace('_', '-')} BN")
-    if schedule["local_epochs"] > 1:
-        words.append(f"E = {schedule['local_epochs']}")
+    epochs = f" of E = {schedule['local_epochs']}" if schedule["local_epochs"] > 1 else ""
+    words.append(f"{schedule['rounds']} rounds{epochs}")
     if "fraction" in config:
         words.append(f"{config['fraction']:.0%} of the images")
     if "per_domain" in config:

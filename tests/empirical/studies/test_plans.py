@@ -1,0 +1,223 @@
+"""Plans: which runs a section asks for, which it shares, and that pairs differ in one thing."""
+
+import functools
+import json
+from collections import Counter, defaultdict
+
+import pytest
+
+from empirical import ALGORITHMS, BN_POLICIES, Schedule, build_algorithm
+from empirical.serving import Serving
+from empirical.studies import (
+    GRID,
+    METHODS,
+    Setting,
+    analysis_plan,
+    compatibility_plan,
+    convergence_trainings,
+    external_plan,
+    internal_plan,
+    tuning_plan,
+)
+from empirical.studies.presets import PRESETS
+
+CLIENTS = ("mnist", "optdigits", "mnist-m", "synth-digits")
+PLANS = {
+    "convergence": convergence_trainings,
+    "compatibility": compatibility_plan,
+    "internal": internal_plan,
+    "external": external_plan,
+    "analysis": analysis_plan,
+    "tuning": tuning_plan,
+}
+
+
+def setting(preset="default", **other):
+    return Setting(preset, "digits", CLIENTS, "0" * 64, **other)
+
+
+@functools.cache
+def planned(name, preset="default"):
+    return tuple(PLANS[name](setting(preset)))
+
+
+def key(config):
+    return json.dumps(config, sort_keys=True)
+
+
+def trainings(plan):
+    return [study.config for study in plan if study.config["study"] == "training"]
+
+
+def outside(plan):
+    return [study.config for study in plan if study.config["study"] == "external"]
+
+
+def without(config, *names):
+    return key({name: value for name, value in config.items() if name not in names})
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", PLANS)
+def test_labels_and_configs_are_each_there_once_and_can_be_run(preset, name):
+    plan = planned(name, preset)
+    assert len({study.label for study in plan}) == len(plan), "a label twice would drop a task"
+    assert len({key(study.config) for study in plan}) == len(plan)
+    assert all(study.seconds > 0 for study in plan)
+    for config in trainings(plan):
+        Schedule(**config["schedule"])
+        build_algorithm(config["algorithm"], **config["settings"])
+    for config in outside(plan):
+        assert config["held_out"] == config["training"]["held_out"]
+        assert [Serving(**way) for way in config["serving"]]
+
+
+def test_all_nine_methods_are_there():
+    assert {name for name in METHODS if name != "fedbn"} <= set(ALGORITHMS)
+    assert set(GRID) == set(METHODS) - {"fedavg", "fedbn"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["convergence", "compatibility", "internal", "external", "tuning"])
+def test_the_two_columns_differ_in_the_policy_alone(preset, name):
+    pairs = defaultdict(list)
+    for config in trainings(planned(name, preset)):
+        pairs[without(config, "bn_policy")].append(config["bn_policy"])
+    assert pairs
+    assert all(sorted(p) == ["aggregated", "client_specific"] for p in pairs.values())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["compatibility", "external", "analysis"])
+def test_every_training_that_is_served_from_is_in_the_plan_and_every_held_out_one_served(
+    preset, name
+):
+    plan = planned(name, preset)
+    sources = [key(config["training"]) for config in outside(plan)]
+    assert sorted(sources) == sorted(key(c) for c in trainings(plan) if "held_out" in c)
+
+
+def test_methods_of_one_seed_and_fold_share_everything_else():
+    for name in ("compatibility", "internal"):
+        groups = defaultdict(set)
+        for config in trainings(planned(name)):
+            cell = (config["schedule"]["seed"], config.get("held_out"))
+            own = ("algorithm", "settings", "bn_policy", "projection")
+            groups[cell].add(without(config, *own))
+        assert all(len(rest) == 1 for rest in groups.values())
+
+
+def test_compatibility_holds_the_last_clients_out_in_turn():
+    def folds(**other):
+        plan = compatibility_plan(setting(**other))
+        return list(dict.fromkeys(config["held_out"] for config in trainings(plan)))
+
+    assert folds() == ["mnist-m", "synth-digits"]
+    assert folds(folds=1) == ["synth-digits"]
+    assert folds(folds="all") == list(CLIENTS) == folds(preset="paper")
+
+
+def test_compatibility_serves_as_table_i_says():
+    for config in outside(planned("compatibility")):
+        ways = [Serving(**way) for way in config["serving"]]
+        assert {Serving("server"), Serving("adapted")} <= set(ways)
+        assert (Serving("adapted").momentum, Serving("adapted").batch_size) == (0.9, 32)
+
+
+def test_fedbn_is_fedavg_with_client_specific_bn_and_computed_once():
+    plan = compatibility_plan(setting(seeds=1, folds=1))
+    assert Counter(c["algorithm"] for c in trainings(plan))["fedavg"] == 2
+    assert "fedbn" not in {c["algorithm"] for c in trainings(plan)}
+
+
+def shared(one, other, **what):
+    configs = [
+        {key(c) for c in trainings(planned(name)) if what.items() <= c.items()}
+        for name in (one, other)
+    ]
+    return configs[0] & configs[1], configs
+
+
+def test_internal_has_the_runs_of_convergence_and_external_those_of_compatibility():
+    both, (_, internal) = shared("convergence", "internal", algorithm="fedavg")
+    assert both == internal and len(both) == 2 * 3
+    both, (_, compatibility) = shared("external", "compatibility")
+    assert both == compatibility
+    served = [{key(c) for c in outside(planned(name))} for name in ("compatibility", "external")]
+    assert served[0] < served[1]
+
+
+def test_the_analysis_starts_from_runs_of_the_other_sections():
+    plan = trainings(planned("analysis"))
+    usual = [c for c in plan if not {"held_out", "fraction", "per_domain"} & set(c)]
+    internal = {key(c) for c in trainings(planned("internal"))}
+    assert sum(key(c) in internal for c in usual) == 2 * 3
+    left_out = [
+        c for c in plan if "held_out" in c and c["bn_policy"] in ("aggregated", "client_specific")
+    ]
+    compatibility = {key(c) for c in trainings(planned("compatibility"))}
+    assert left_out and all(key(c) in compatibility for c in left_out)
+
+
+def test_the_analysis_varies_what_the_paper_leaves_open():
+    plan = planned("analysis")
+    epochs = defaultdict(set)
+    for config in trainings(plan):
+        schedule = config["schedule"]
+        if config["algorithm"] == "fedavg" and "held_out" not in config:
+            epochs[schedule["rounds"] * schedule["local_epochs"]].add(schedule["local_epochs"])
+    assert epochs[32] == {1, 4, 8, 16}
+    assert {c["fraction"] for c in trainings(plan) if "fraction" in c} == {0.5, 0.2, 0.1}
+    assert {c["per_domain"] for c in trainings(plan) if "per_domain" in c} == {2, 4, 8}
+    held = [c for c in trainings(plan) if "held_out" in c]
+    assert {c["bn_policy"] for c in held} == set(BN_POLICIES)
+    for config in outside(plan):
+        ways = [Serving(**way) for way in config["serving"]]
+        assert {"server", "adapted", "identity"} <= {way.variant for way in ways}
+        swept = {(w.momentum, w.batch_size) for w in ways if w.variant == "adapted"}
+        assert (len(swept) > 10) == (config["training"]["bn_policy"] == "client_specific")
+
+
+def test_more_seeds_or_folds_keep_the_runs_of_fewer():
+    for name in ("compatibility", "internal", "external", "analysis"):
+        fewer = {key(s.config) for s in PLANS[name](setting(seeds=1))}
+        assert fewer < {key(s.config) for s in PLANS[name](setting(seeds=2))}
+    fewer = {key(s.config) for s in compatibility_plan(setting(folds=1))}
+    assert fewer < {key(s.config) for s in compatibility_plan(setting(folds="all"))}
+
+
+def test_moon_alone_has_a_projection_head():
+    for config in trainings(planned("internal")):
+        assert config.get("projection") == (256 if config["algorithm"] == "moon" else None)
+
+
+def test_settings_name_every_hyper_parameter():
+    for config in trainings(compatibility_plan(setting(seeds=1, folds=1))):
+        assert (
+            config["settings"].keys() >= GRID[config["algorithm"]].values.keys()
+            if (config["algorithm"] in GRID)
+            else config["settings"] == {}
+        )
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"preset": "quik"}, "did you mean 'quick'"),
+        ({"seeds": 0}, "at least 1, got 0"),
+        ({"folds": 0}, "give 1 … 4 or 'all'"),
+        ({"folds": 5}, "has 4, not 5"),
+        ({"folds": "some"}, "not 'some'"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(other, words):
+    with pytest.raises(ValueError, match=words):
+        setting(**other)
+
+
+@pytest.mark.parametrize("name", ["compatibility", "external", "analysis"])
+def test_two_clients_are_too_few_to_hold_one_out(name):
+    few = Setting("default", "pair", ("a", "b"), "0" * 64)
+    with pytest.raises(ValueError, match="needs at least 3"):
+        PLANS[name](few)
+    assert internal_plan(few)
