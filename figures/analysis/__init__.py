@@ -48,11 +48,8 @@ def present(
 
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
-    notes = [f"This training diverged and is left out: {words}." for words in summary.diverged]
-    found = drawings(summary)
-    return Content(
-        "Analysis", LEAD, list(judge(summary)), found, list(tables(summary)), notes=notes
-    )
+    claims, found = list(judge(summary)), drawings(summary)
+    return Content("Analysis", LEAD, claims, found, list(tables(summary)), notes=summary.diverged)
 
 
 def drawings(summary: Summary) -> dict[str, Drawing]:

@@ -1,12 +1,13 @@
 """Titles and captions of the section's figures: what is shown, what the intervals are, and n."""
 
 from figures.analysis.summary import Summary
+from figures.experiments.words import means
 
 CAPTIONS: dict[str, tuple[str, str]] = {
     "momentum": (
         "Momentum τ and batch n_t outside the federation",
         "Test accuracy (%) of the client that was held out, served by FedBN's model adapted by "
-        "Eqs. (3), (4): mean over {seeds} seeds; the table has the intervals. τ = 0: each batch "
+        "Eqs. (3), (4): {means}. τ = 0: each batch "
         "alone. Frame: the values used elsewhere (0.9, 32); bold: the best of its panel. The "
         "stream is shuffled unless a panel says otherwise. Every panel has its own colours, from "
         "its lowest to its highest value.",
@@ -32,13 +33,12 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "FedAvg with all, none, or one part of batch normalization on the clients. (a), (b) test "
         "accuracy after the last round{folds}. (c) clients held out, served by the server's model "
         "as it is, or adapted by Eqs. (3), (4), τ = 0.9, n_t = 32, with the server's γ and β or "
-        "with γ = 1, β = 0. Marks: mean over {seeds} seeds; bars: {interval}.",
+        "with γ = 1, β = 0. Marks: {means}.",
     ),
 }
-INTERVAL = "95 % interval (Student t, from ten seeds BCa bootstrap)"
 LINES = (
-    "(a) mean over {seeds} seeds; band: {interval}. (b) client-specific BN minus what is named, "
-    "paired by seed, with the same interval; above zero it is ahead."
+    "(a) {means}. (b) Client-specific BN minus what is named, paired by seed, with the same "
+    "kind of interval; above zero it is ahead."
 )
 
 
@@ -46,13 +46,18 @@ def caption(name: str, summary: Summary) -> str:
     """The caption of a figure, its blanks filled from what was run."""
     text = CAPTIONS[name][1]
     if name == "momentum":
-        return text.format(seeds=summary.grid.seeds)
+        seeds = summary.grid.seeds
+        return text.format(
+            means=f"mean over {seeds} seeds (the table has the intervals)"
+            if seeds > 1
+            else "one seed"
+        )
     if name == "choice":
         folds = summary.choice.folds
         words = f", mean over {folds} federations that each lack one client" if folds else ""
-        return text.format(folds=words, seeds=summary.choice.seeds, interval=INTERVAL)
+        return text.format(folds=words, means=means(summary.choice.seeds))
     sweep = getattr(summary, name)
     local = " and training alone" if any(s == "local" for _, s in sweep.cells) else ""
     rounds = ", ".join(f"{count}" for count in dict.fromkeys(sweep.rounds.values()))
     filled = text.format(rounds=rounds, local=local)
-    return filled + LINES.format(seeds=sweep.seeds, interval=INTERVAL)
+    return filled + LINES.format(means=means(sweep.seeds, "bands"))

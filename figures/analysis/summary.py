@@ -9,6 +9,7 @@ import polars as pl
 from figures.analysis.outside import Choice, Grid, choice, grid
 from figures.analysis.sweeps import Sweep, sweeps
 from figures.experiments.frame import joined, runs
+from figures.experiments.words import lost
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Summary:
         data: accuracy against the share of each client's images.
         domains: accuracy against the number of clients that share a domain.
         choice: what of BN stays with the clients, inside and outside.
-        diverged: trainings that diverged, in words.
+        diverged: a sentence for each training that diverged.
     """
 
     grid: Grid
@@ -44,21 +45,3 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         choice(frame, behind),
         lost(behind),
     )
-
-
-def lost(behind: pl.DataFrame) -> list[str]:
-    """Say of each training that diverged what it was, and in which round."""
-    names = {
-        "local_epochs": "E = {}",
-        "fraction": "share {:g}",
-        "per_domain": "{} clients a domain",
-    }
-    found = []
-    for run in behind.filter(study="training", status="diverged").iter_rows(named=True):
-        words = [run["algorithm"], f"{run['bn_policy'].replace('_', '-')} BN"]
-        words += [text.format(run[name]) for name, text in names.items() if run[name] is not None]
-        words.append(f"seed {run['seed']}")
-        words += [f"without {run['held_out']}"] if run["held_out"] is not None else []
-        when = f" (round {run['diverged_in_round']})" if run["diverged_in_round"] else ""
-        found.append(", ".join(words) + when)
-    return found

@@ -10,6 +10,7 @@ from figures.experiments.measures import POLICIES, SERVED
 from figures.experiments.names import client_looks, paired_labels
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, column_of
+from figures.experiments.words import means
 from figures.external.claims import judge
 from figures.external.draw import accuracies, harm_marks, harms, method_marks, way_marks
 from figures.external.layouts import STREAMS, WAYS, tables, titles
@@ -24,8 +25,7 @@ LEAD = (
     "normalization, UniFed's Eqs. (3) and (4), on batches of the client's own images as they "
     "arrive. Then FedBN's model is served in other ways, and with streams that are not shuffled."
 )
-INTERVAL = "95 % interval (Student t, from ten seeds BCa bootstrap)"
-PER_FEDAVG = " *Per-FedAvg serves its un-adapted meta-model."
+PER_FEDAVG = " † Per-FedAvg serves its un-adapted meta-model."
 
 
 def present(
@@ -40,7 +40,8 @@ def present(
 
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
-    return Content("External", LEAD, list(judge(summary)), drawings(summary), tables(summary))
+    claims, found = list(judge(summary)), drawings(summary)
+    return Content("External", LEAD, claims, found, tables(summary), notes=summary.diverged)
 
 
 def drawings(summary: Summary) -> dict[str, Drawing]:
@@ -52,7 +53,7 @@ def drawings(summary: Summary) -> dict[str, Drawing]:
         del panels[MEAN]
     methods = method_marks(summary)
     if methods["mean"].count():
-        labels = paired_labels(summary.methods, "*")
+        labels = paired_labels(summary.methods, "†")
         caption = _methods_caption(summary)
         found["external"] = Drawing(
             "Leave one client out", caption, lambda: accuracies(methods, panels, labels)
@@ -94,8 +95,8 @@ def _methods_caption(summary: Summary) -> str:
     return (
         "Test accuracy of the client that was held out, after the last round. Aggregated BN: the "
         "server's statistics. Client-specific BN: adapted by Eqs. (3), (4), τ = 0.9, n_t = 32, "
-        "γ and β the clients' mean, a shuffled stream. Marks: mean over "
-        f"{summary.seeds} seeds; bars: {INTERVAL}; a grey line joins the policies of a method, in "
+        "γ and β the clients' mean, a shuffled stream. Marks: "
+        f"{means(summary.seeds)}; a grey line joins the policies of a method, in "
         f"the first row FedAvg and FedBN. Every panel has its own scale.{step}"
     )
 
@@ -106,7 +107,7 @@ def _ways_caption(summary: Summary) -> str:
         "that was held out by: the server's statistics, which are those aggregated, or the mean "
         "of the clients'; Eq. (4) started from these; each batch's own statistics; Eqs. (3), (4) "
         "started from the first batch; these with the spread between batches in the variance; "
-        f"with γ = 1, β = 0. Marks: mean over {summary.seeds} seeds; bars: {INTERVAL}."
+        f"with γ = 1, β = 0. Marks: {means(summary.seeds)}."
     )
 
 
@@ -114,6 +115,6 @@ def _streams_caption(summary: Summary) -> str:
     return (
         "Accuracy on a shuffled stream minus that on the same images sorted by class, or with "
         "contrast that fades and brightness that grows as they come, τ = 0.9, n_t = 32; FedBN's "
-        "model where no other is named. Right of zero the order harms. Marks: mean over "
-        f"{summary.seeds} seeds, paired; bars: {INTERVAL}."
+        "model where no other is named. Right of zero the order harms. Paired by "
+        f"seed; marks: {means(summary.seeds)}."
     )

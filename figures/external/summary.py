@@ -13,6 +13,7 @@ from figures.experiments.frame import joined, runs
 from figures.experiments.measures import POLICIES, SERVED
 from figures.experiments.names import method_order
 from figures.experiments.wide import MEAN, column_of
+from figures.experiments.words import lost
 from figures.selection import of
 
 SERVICE = {"aggregated": "server", "client_specific": "adapted"}
@@ -45,6 +46,7 @@ class Summary:
         harms: (order, policy, variant, column) -> shuffled minus that order.
         claimed: what is claimed of the streams, one family.
         seeds: the largest number of seeds.
+        diverged: a sentence for each training that diverged.
     """
 
     clients: list[str]
@@ -62,6 +64,7 @@ class Summary:
     harms: dict[tuple[str, ...], Compared]
     claimed: dict[str, Compared]
     seeds: int
+    diverged: list[str]
 
 
 def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> Summary:
@@ -93,6 +96,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         compare(_harms(streams)),
         compare(_claimed(streams)),
         behind["seed"].n_unique(),
+        lost(behind),
     )
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from figures.experiments.names import STEP, paired_labels
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, WORST
+from figures.experiments.words import means
 from figures.internal.claims import judge
 from figures.internal.draw import accuracies, accuracy_marks
 from figures.internal.layouts import tables, titles
@@ -37,7 +38,7 @@ def content(summary: Summary) -> Content:
     """What the section says of the records."""
     table = accuracy_marks(summary)
     panels = titles(summary) | {MEAN: "mean over the clients", WORST: "worst client"}
-    labels = paired_labels(summary.methods, "*")
+    labels = paired_labels(summary.methods, "†")
     drawings = {}
     if table["mean"].count():
         drawings["internal"] = Drawing(
@@ -45,17 +46,18 @@ def content(summary: Summary) -> Content:
             _caption(summary),
             lambda: accuracies(table, panels, labels),
         )
-    return Content("Internal", LEAD, list(judge(summary)), drawings, tables(summary))
+    claims = list(judge(summary))
+    return Content("Internal", LEAD, claims, drawings, tables(summary), notes=summary.diverged)
 
 
 def _caption(summary: Summary) -> str:
     fewer = " The table has more clients." if len(summary.clients) > WIDEST else ""
-    step = f" *Per-FedAvg is measured {STEP}." if "perfedavg" in summary.methods else ""
+    step = f" † Per-FedAvg is measured {STEP}." if "perfedavg" in summary.methods else ""
     nets = summary.settings
     return (
         f"Test accuracy after round {nets['rounds']}, {nets['net']}, each client with the BN that "
-        f"the policy gives it. Marks: mean over {summary.seeds} seeds; bars: 95 % interval "
-        "(Student t, from ten seeds BCa bootstrap); a grey line joins the policies of a method, "
-        "in the first row FedAvg and FedBN. (Worst client: smallest accuracy of a client, per "
-        f"seed.) Every panel has its own scale. Seeds that diverged are left out.{step}{fewer}"
+        f"the policy gives it. Marks: {means(summary.seeds)}; a grey line joins the policies of "
+        "a method, in the first row FedAvg and FedBN. Worst client: smallest accuracy of a "
+        "client, per seed. Every panel has its own scale. Seeds that diverged are left out."
+        f"{step}{fewer}"
     )

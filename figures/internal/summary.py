@@ -12,6 +12,7 @@ from figures.experiments.comparisons import Compared, averaged, both, compare, c
 from figures.experiments.frame import joined, runs
 from figures.experiments.names import method_order
 from figures.experiments.wide import MEAN, WORST, column_of
+from figures.experiments.words import lost
 from figures.selection import of
 
 
@@ -30,6 +31,7 @@ class Summary:
         averaged: the methods that have every seed with both policies.
         seeds: the largest number of seeds.
         settings: what the runs were: net, rounds.
+        diverged: a sentence for each training that diverged.
     """
 
     clients: list[str]
@@ -42,6 +44,7 @@ class Summary:
     averaged: list[str]
     seeds: int
     settings: dict[str, str]
+    diverged: list[str]
 
 
 def whole_federation(table: pl.DataFrame) -> pl.DataFrame:
@@ -76,6 +79,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         full,
         behind["seed"].n_unique(),
         facts(behind),
+        lost(behind),
     )
 
 
