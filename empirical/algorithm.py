@@ -11,7 +11,8 @@ from empirical.weights import Role, Weights
 
 Memory = Mapping[str, Weights]  # an algorithm's own tensors, by purpose; never changed in place
 Report = Mapping[str, Weights]  # what a client sends, by purpose; the server sees p-means of it
-Backward = Callable[[], None]  # one batch: every `.grad` becomes a new tensor, of its mean loss
+# One batch: sets every `.grad` to the gradient of its mean loss, in a new tensor.
+Backward = Callable[[], None]
 
 
 @dataclass
@@ -133,7 +134,7 @@ class Algorithm:
 
     name: str
     source: str
-    settings: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, float | int] = field(default_factory=dict)
     personal: frozenset[Role] = frozenset()
     local_lr: float | None = None
     batches_a_step: int = 1

@@ -35,7 +35,7 @@ POLICY_OF = {"fedbn": ("fedavg", "client_specific")}
 """Methods that are a registered algorithm under one batch-norm policy: (algorithm, policy)."""
 
 
-def build_algorithm(name: str, **settings: float) -> Algorithm:
+def build_algorithm(name: str, **settings: float | int) -> Algorithm:
     """The registered algorithm of this name with its hyper-parameters.
 
     Raises:
