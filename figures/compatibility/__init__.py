@@ -67,6 +67,7 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
     schedules = [config["schedule"] for config in configs]
     folds = " and ".join(looks([name])[name].label for name in summary.folds)
     many = len(summary.folds) > 1
+    turn = " in turn, averaged" * many
     marked = any(row.method in METHOD_NOTES for row in summary.rows)
     rounds = summary.curves["round"].unique().sort().to_list()
     return {
@@ -78,10 +79,8 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
         "target": f"{100 * TARGET:g}",
         "averaged": f", averaged over the federations without {folds} in turn" if many else "",
         "averaged_worst": f"averaged over the federations without {folds} in turn, " * many,
-        "left_out": f"the client left out ({folds}{' in turn' * many})"
-        if folds
-        else "none left out",
-        "panel_b": f"(b) Accuracy on the client left out ({folds}{' in turn, averaged' * many}): "
+        "left_out": f"the client left out ({folds}{turn})" if folds else "not measured",
+        "panel_b": f"(b) Accuracy on the client left out ({folds}{turn}): "
         "squares with the server's statistics, circles by Eqs. (3), (4), τ = 0.9, batches of 32. "
         if folds
         else "",
@@ -118,4 +117,4 @@ def _schedule(schedules: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _joined(values: Iterable[Any]) -> str:
-    return ", ".join(map(str, sorted(set(values)))) or "none"
+    return ", ".join(map(str, sorted(set(values)))) or "nothing"

@@ -13,7 +13,10 @@ from figures.selection import of
 from figures.style import DOUBLE, MUTED, legend_below, look, looks, panels
 
 ACROSS = 3
-MEASURES = {"accuracy": ("test", "test accuracy (%)", 100.0), "loss": ("train", "training loss", 1)}
+MEASURES = {
+    "accuracy": ("test", "test accuracy (%)", 100.0),
+    "loss": ("train", "training loss", 1.0),
+}
 
 
 def curves(summary: Summary, metric: str) -> Figure:

@@ -74,7 +74,7 @@ class Cell:
         }
 
 
-def column_types(name: str) -> dict[str, type[pl.DataType]]:
+def column_types(name: str) -> dict[str, Any]:
     """Polars types of `Cell.columns`."""
     whole = (f"{name}_n", f"{name}_diverged", f"{name}_diverged_in_round")
     return {
@@ -109,9 +109,12 @@ def cells(
         rows = _matching(values, by, group)
         for key in inner:
             table = _matching(rows, within, key)
+            # Sorted: sums of floats must not depend on the order in which runs come.
             means = {
                 seed: part["value"].mean()
-                for (seed,), part in table.group_by("seed", maintain_order=True)
+                for (seed,), part in table.sort("seed", "held_out").group_by(
+                    "seed", maintain_order=True
+                )
                 if seed not in lost and (not folds or set(part["held_out"]) == folds)
             }
             found[(*group, *key)] = Cell(means, lost)  # pyright: ignore[reportArgumentType]
@@ -143,7 +146,7 @@ def difference_columns(name: str, found: PairedDifference | None) -> dict[str, A
     return {name if part == "mean" else f"{name}_{part}": v for part, v in values.items()}
 
 
-def difference_types(name: str) -> dict[str, type[pl.DataType]]:
+def difference_types(name: str) -> dict[str, Any]:
     """Polars types of `difference_columns`."""
     floats = (name, f"{name}_lower", f"{name}_upper", f"{name}_p_value")
     return {

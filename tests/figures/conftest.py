@@ -22,13 +22,8 @@ def shown(tmp_path_factory):
 @pytest.fixture
 def coarse(monkeypatch):
     """Draws figures in few dots, to be fast; everything else of `present` stays."""
+    from synthetic_experiments import coarsely
+
     from figures.experiments.product import style
 
-    def save(figure, stem):
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        pdf, png = (stem.with_name(f"{stem.name}.{kind}") for kind in ("pdf", "png"))
-        figure.savefig(png, dpi=30)
-        pdf.touch()
-        return pdf, png
-
-    monkeypatch.setattr(style, "save", save)
+    monkeypatch.setattr(style, "save", coarsely)

@@ -7,7 +7,17 @@ import pytest
 
 from figures._latex import escape
 from figures.records import OutputError
-from figures.tables import Layout, as_text_rows, number, to_latex, with_interval, write_table
+from figures.tables import (
+    SAME,
+    Layout,
+    as_text_rows,
+    number,
+    numeric,
+    spanned,
+    to_latex,
+    with_interval,
+    write_table,
+)
 
 FRAME = pl.DataFrame(
     {
@@ -162,3 +172,55 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "tables").write_text("a file")
     with pytest.raises(OutputError, match="cannot write"):
         write_table(tmp_path / "tables" / "t", FRAME)
+
+
+WORDS = pl.DataFrame(
+    {
+        "method": ["FedBN", "FedDC"],
+        "a": ["80.1 ± 0.2", "+7.0†\ndiverged (round 3)"],
+        "b": [SAME, "–"],
+        "c": ["△", "yes"],
+    }
+)
+GROUPED = Layout(groups=[("", 1), ("inside (%)", 2), ("", 1)], compact=True)
+
+
+def test_cells_may_hold_for_two_columns_and_have_lines_below_headings_of_groups():
+    lines = to_latex(WORDS, GROUPED).splitlines()
+    assert "\\footnotesize" in lines
+    assert "\\begin{tabular}{@{}lrll@{}}" in lines
+    top = lines.index("\\toprule")
+    assert lines[top + 1] == r" & \multicolumn{2}{c}{inside (\%)} &  \\"
+    assert lines[top + 2] == r"\cmidrule(lr){2-3}"
+    assert r"FedBN & \multicolumn{2}{c}{80.1 $\pm$ 0.2} & $\bigtriangleup$ \\" in lines
+    cell = r"+7.0$^{\dagger}$ \\ \scriptsize diverged (round 3)"
+    row = rf"FedDC & \begin{{tabular}}[t]{{@{{}}r@{{}}}}{cell}\end{{tabular}} & -- & yes \\"
+    assert row in lines
+
+
+def test_a_cell_that_is_one_with_the_one_before_needs_one_before():
+    assert spanned(["x", SAME, SAME, "y"]) == [("x", 3), ("y", 1)]
+    assert spanned([SAME, "y"]) == [(SAME, 1), ("y", 1)]
+
+
+def test_columns_of_numbers_in_words_are_set_flush_right():
+    rows = [["1.2 ± 0.3, n = 2", "5\ndiverged (round 7)", "5 (1 to 7)"], [SAME, "–", "6"]]
+    assert numeric(rows, 3) == [True, True, False]
+
+
+def test_headings_of_groups_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="span 3 columns; the table has 4"):
+        to_latex(WORDS, Layout(groups=[("", 1), ("x", 2)]))
+
+
+def test_people_see_words_and_programs_numbers(tmp_path):
+    numbers = pl.DataFrame({"method": ["fedbn"], "a": [0.801234567890123]})
+    csv, tex = write_table(tmp_path / "t", numbers, GROUPED, WORDS)
+    assert csv.read_text(encoding="utf-8") == "method,a\nfedbn,0.801234567890123\n"
+    assert "80.1" in tex.read_text(encoding="utf-8")
+
+
+def test_an_interval_may_be_asked_for_more_places():
+    assert with_interval(80.0, 76.0, 84.0) == "80 ± 4"
+    assert with_interval(80.0, 76.0, 84.0, least=1) == "80.0 ± 4.0"
+    assert with_interval(80.0, 79.96, 80.04, least=1) == "80.00 ± 0.04"
