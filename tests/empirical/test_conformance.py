@@ -1,15 +1,18 @@
 """Every registered algorithm under every policy in every situation: registering is being tested."""
 
 import contextlib
+import functools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from torch import nn
 from toy import bn_net, client, plain_net, residual_net
 
+from empirical.algorithm import Algorithm, Backward, Local
 from empirical.algorithms import ALGORITHMS, build_algorithm
 from empirical.batches import batch_sizes
 from empirical.bn_policy import BN_POLICIES
@@ -37,7 +40,7 @@ SITUATIONS = {
 }
 
 
-@pytest.fixture(params=SITUATIONS.values(), ids=SITUATIONS)
+@pytest.fixture(params=SITUATIONS.values(), ids=list(SITUATIONS))
 def situation(request: pytest.FixtureRequest) -> Situation:
     return request.param
 
@@ -48,25 +51,57 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=ALGORITHMS)
-def algorithm(request: pytest.FixtureRequest) -> str:
-    return request.param
+def algorithm(request: pytest.FixtureRequest) -> Algorithm:
+    return build_algorithm(request.param)
 
 
-def begin(algorithm: str, policy: str, situation: Situation) -> tuple[Run, list[Client], Schedule]:
+# What an algorithm does otherwise than by default, where that is another path through the loop.
+OPTIONS = {
+    "fednova with momentum and mu": lambda: build_algorithm("fednova", momentum=0.9, mu=0.1),
+    "scaffold, option 1": lambda: build_algorithm("scaffold", option=1),
+    "perfedavg of order 2": lambda: build_algorithm("perfedavg", order=2),
+}
+
+
+def counting(algorithm: Algorithm, passes: Counter[str]) -> Algorithm:
+    """Does the same, and counts the batches that each client's steps are taken from."""
+
+    def gradient(local: Local, batches: Sequence[Backward]) -> None:
+        def once(batch: Backward) -> None:
+            passes[local.client] += 1
+            batch()
+
+        algorithm.gradient(local, [functools.partial(once, batch) for batch in batches])
+
+    return replace(algorithm, gradient=gradient)
+
+
+def begin(
+    algorithm: Algorithm, policy: str, situation: Situation
+) -> tuple[Run, list[Client], Schedule]:
     clients = [client(f"site {k}", size) for k, size in enumerate(situation.sizes)]
     schedule = Schedule(
         rounds=2, local_epochs=2, batch_size=8, lr=0.05, participation=situation.participation
     )
     no_bn = situation.net is plain_net
     with pytest.warns(UserWarning, match="no batch-norm") if no_bn else contextlib.nullcontext():
-        run = federate(
-            build_algorithm(algorithm), BN_POLICIES[policy], situation.net(), clients, schedule
-        )
+        run = federate(algorithm, BN_POLICIES[policy], situation.net(), clients, schedule)
     return run, clients, schedule
 
 
-def test_conformance(algorithm: str, policy: str, situation: Situation) -> None:
-    run, clients, schedule = begin(algorithm, policy, situation)
+def test_conformance(algorithm: Algorithm, policy: str, situation: Situation) -> None:
+    conforms(algorithm, policy, situation)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("among", ["aggregated", "client_specific"])
+def test_conformance_of_options(option: str, among: str, situation: Situation) -> None:
+    conforms(OPTIONS[option](), among, situation)
+
+
+def conforms(algorithm: Algorithm, policy: str, situation: Situation) -> None:
+    passes: Counter[str] = Counter()
+    run, clients, schedule = begin(counting(algorithm, passes), policy, situation)
     rows = list(run)
     state = run.state
     model = situation.net()
@@ -95,17 +130,20 @@ def test_conformance(algorithm: str, policy: str, situation: Situation) -> None:
     for c in clients:
         served = state.weights(c.name)
         assert served.keys() == roles.keys()
-        each = build_algorithm(algorithm).batches_a_step
-        passes = 2 * each * math.ceil(len(batch_sizes(len(c.train), 8)) / each)
+        rounds = sum(c.name in who for who in sampled.values())
+        each = algorithm.batches_a_step
+        # Two epochs a round; Per-FedAvg of order 2 passes its third batch twice.
+        steps = rounds * 2 * math.ceil(len(batch_sizes(len(c.train), 8)) / each)
+        assert passes[c.name] == steps * (4 if each == 3 else each)
         for name, role in roles.items():
-            if role is Role.COUNTER:
-                assert served[name].item() == passes * sum(c.name in s for s in sampled.values())
+            if role is Role.COUNTER:  # no pass beside the steps' own is counted
+                assert served[name].item() == passes[c.name]
             if name.endswith("running_var"):
                 assert (served[name] > 0).all()
             assert torch.isfinite(served[name]).all()
 
 
-def test_conformance_repeats_bit_for_bit(algorithm: str, policy: str) -> None:
+def test_conformance_repeats_bit_for_bit(algorithm: Algorithm, policy: str) -> None:
     unequal = SITUATIONS["partial participation"]
     first, second = (begin(algorithm, policy, unequal)[0] for _ in range(2))
     assert list(first) == list(second)
@@ -118,7 +156,11 @@ def test_conformance_repeats_bit_for_bit(algorithm: str, policy: str) -> None:
 def test_every_policy_differs_from_the_others_where_there_is_batch_norm(net) -> None:
     situation = Situation((5, 17, 40), net=net)
     found = [
-        [row.value for row in begin("fedavg", policy, situation)[0] if row.round == 2]
+        [
+            row.value
+            for row in begin(build_algorithm("fedavg"), policy, situation)[0]
+            if row.round == 2
+        ]
         for policy in BN_POLICIES
     ]
     assert all(found[i] != found[j] for i in range(4) for j in range(i))
@@ -126,7 +168,9 @@ def test_every_policy_differs_from_the_others_where_there_is_batch_norm(net) -> 
 
 def test_without_batch_norm_all_policies_agree() -> None:
     situation = SITUATIONS["a net without batch norm"]
-    found = [list(begin("fedprox", policy, situation)[0]) for policy in BN_POLICIES]
+    found = [
+        list(begin(build_algorithm("fedprox"), policy, situation)[0]) for policy in BN_POLICIES
+    ]
     assert all(rows == found[0] for rows in found)
 
 
@@ -134,7 +178,7 @@ def test_measuring_does_not_depend_on_the_size_of_its_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     situation = SITUATIONS["unequal sizes"]
-    expected = list(begin("fedavg", "client_specific", situation)[0])
+    expected = list(begin(build_algorithm("fedavg"), "client_specific", situation)[0])
     monkeypatch.setattr("empirical.evaluate.BATCH", 3)
-    found = list(begin("fedavg", "client_specific", situation)[0])
+    found = list(begin(build_algorithm("fedavg"), "client_specific", situation)[0])
     assert [row.value for row in found] == pytest.approx([row.value for row in expected], rel=1e-13)

@@ -17,7 +17,7 @@ from empirical.models import MODELS, build_model
 from empirical.schedule import Schedule
 from empirical.weights import Role, Weights, label, take, tensors, weighted_mean
 
-CLIENTS = [client("a", 4, test=2, size=28), client("b", 6, test=2, size=28)]
+STEPS = {"compact_cnn": (2, 3), "digits_cnn": (1, 1)}  # by model, of each client in a round
 
 
 class Watched:
@@ -85,6 +85,19 @@ class Watched:
 
 
 @pytest.mark.parametrize("policy", BN_POLICIES.values(), ids=lambda p: p.name)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_what_the_loop_hands_out_is_parameters(name, model, policy) -> None:
+    with torch.device("meta"):
+        net = MODELS[model](10)
+    roles = label(net)
+    handed = policy.divide(roles, build_algorithm(name).personal).learned
+    trained = [n for n, weight in net.named_parameters() if weight.requires_grad]
+    assert {roles[n] for n in (*handed, *trained)} == {Role.WEIGHT, Role.AFFINE}
+    assert {Role.STATISTIC, Role.COUNTER} <= set(roles.values())
+
+
+@pytest.mark.parametrize("policy", BN_POLICIES.values(), ids=lambda p: p.name)
 @pytest.mark.parametrize(
     "model", [pytest.param(m, marks=pytest.mark.slow if m == "digits_cnn" else ()) for m in MODELS]
 )
@@ -100,19 +113,21 @@ def test_hooks_see_parameters_and_the_loop_averages_statistics(name, model, poli
         statistics[local.client] = take(tensors(run._net), division.statistics)
         return watched.report(local)
 
+    steps = STEPS[model]
+    clients = [client(n, 2 * k, test=2, size=28) for n, k in zip("ab", steps, strict=True)]
     schedule = Schedule(rounds=2, batch_size=2, lr=0.01, measure_every=2)
-    run = federate(replace(watched.algorithm, report=report), policy, net, CLIENTS, schedule)
+    run = federate(replace(watched.algorithm, report=report), policy, net, clients, schedule)
     division = policy.divide(roles, algorithm.personal)
     assert list(run)
     assert run.state.status == "complete"
 
     assert {roles[n] for n in watched.names} <= {Role.WEIGHT, Role.AFFINE}
     assert watched.numbers <= {"effective"}  # FedNova's count of steps
-    # Two rounds (so that what is kept comes back), two clients of two and of three batches.
-    each = algorithm.batches_a_step
+    # Two rounds, so that what is kept comes back.
+    taken = 2 * sum(-(-k // algorithm.batches_a_step) for k in steps)
     assert dict(watched.calls) == {
-        "gradient": 2 * (-(-2 // each) + -(-3 // each)),
-        "correct": 2 * (-(-2 // each) + -(-3 // each)),
+        "gradient": taken,
+        "correct": taken,
         "report": 4,
         "aggregate": 2,
         **({"serve": 4} if algorithm.serve else {}),
