@@ -20,7 +20,7 @@ from empirical.seeds import derive, repeatable
 from empirical.sites import channels_last
 from empirical.state import FederationState
 from empirical.stream import Stream, check_arrival, stream
-from empirical.weights import load
+from empirical.weights import load, tensors
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "server": {},
@@ -165,10 +165,7 @@ def serve_external(
             f"client '{client.name}' was trained with: serve one outside, or load "
             "state.weights(name) to serve it with its own batch norm"
         )
-    net = copy.deepcopy(model).eval()
-    load(net, state.server)
-    if channels_last(net):
-        net = net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    net = _servers(model, state)
     arriving = stream(
         net,
         client.test,
@@ -180,6 +177,20 @@ def serve_external(
     answers, notes = _answers(net, arriving, serving)
     loss, accuracy = _scores(answers, arriving.labels, client.test.classes)
     return Served(accuracy, loss, len(arriving), {**asdict(serving), **serving.options()}, notes)
+
+
+def _servers(model: nn.Module, state: FederationState) -> nn.Module:
+    """A copy of the model with the server's weights, in the layout in which it was trained."""
+    net = copy.deepcopy(model).eval()
+    lacking = sorted(tensors(net).keys() - state.server.keys())
+    if lacking:
+        raise ValueError(
+            f"the federation has no weights for '{lacking[0]}': build the model that was trained"
+        )
+    load(net, state.server)
+    if channels_last(net):
+        net = net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    return net
 
 
 def _answers(net: nn.Module, arriving: Stream, serving: Serving) -> tuple[Tensor, tuple[str, ...]]:

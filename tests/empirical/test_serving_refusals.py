@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 from streams import state_of, trained
 from torch import nn
-from toy import Slope, bn_net, client, residual_net, signs, unchecked
+from toy import Slope, bn_net, client, signs, unchecked
 
 from empirical import VARIANTS, Client, DivergedError, Serving, Split, serve_external
 
@@ -101,8 +101,12 @@ def test_who_and_what_does_not_fit_is_refused(variant: str) -> None:
     inside = Client("b", SITE.train, SITE.test)
     with pytest.raises(ValueError, match=r"'b' was trained with: .* state\.weights\(name\)"):
         serve_external(bn_net(), STATE, inside, serving, 0)
-    with pytest.raises(ValueError, match="does not fit"):
-        serve_external(residual_net(), STATE, SITE, serving, 0)
+    with pytest.raises(ValueError, match=r"'7\.weight' of shape \(2, 5\) does not fit"):
+        wider = nn.Sequential(*bn_net()[:-1], nn.Linear(5, 3).double())
+        serve_external(wider, STATE, SITE, serving, 0)
+    with pytest.raises(ValueError, match=r"no weights for '8\.weight': build the model that was"):
+        more = nn.Sequential(*bn_net(), nn.Linear(2, 2).double())
+        serve_external(more, STATE, SITE, serving, 0)
     large = client("large", 3, size=5)
     with pytest.raises(
         ValueError, match=r"cannot take (images|batch 0) of shape \((6, )?3, 5, 5\)"
