@@ -104,7 +104,7 @@ def test_who_and_what_does_not_fit_is_refused(variant: str) -> None:
     with pytest.raises(ValueError, match=r"'7\.weight' of shape \(2, 5\) does not fit"):
         wider = nn.Sequential(*bn_net()[:-1], nn.Linear(5, 3).double())
         serve_external(wider, STATE, SITE, serving, 0)
-    with pytest.raises(ValueError, match=r"no weights for '8\.weight': build the model that was"):
+    with pytest.raises(ValueError, match=r"no weights for '8\.bias': build the model that was"):
         more = nn.Sequential(*bn_net(), nn.Linear(2, 2).double())
         serve_external(more, STATE, SITE, serving, 0)
     large = client("large", 3, size=5)
