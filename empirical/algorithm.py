@@ -117,7 +117,7 @@ class Algorithm:
             call the batches in any order and move the parameters between, but must put them back.
         feature_loss: added to the loss of each batch; each image then passes through two frozen
             networks once a round, and a client's last model is kept.
-        correct_gradient: changes `.grad` of `local.learned` in place before each step.
+        correct_gradient: changes `.grad` of `local.trained` in place before each step.
         report: after a client's last step -> (what it sends, what it keeps for its next round).
             The loop has taken what it needs from both when the next client begins, so live
             tensors may be reported but must be cloned to be kept.
