@@ -29,10 +29,9 @@ def correct(local: Local) -> None:
 
 def add_to_gradient(weight: Tensor, value: Tensor) -> None:
     """Adds `value` to the gradient, which is 0 where the batch's loss did not use the parameter."""
-    if weight.grad is not None:
-        weight.grad.add_(value)
-    elif weight.requires_grad:
-        weight.grad = value.clone()
+    if weight.grad is None:
+        weight.grad = torch.zeros_like(weight)
+    weight.grad.add_(value)
 
 
 @torch.no_grad()

@@ -30,8 +30,9 @@ def algorithm(request: pytest.FixtureRequest) -> Algorithm:
     return BUILD[request.param]()
 
 
-@pytest.mark.parametrize("policy", BN_POLICIES)
-@pytest.mark.parametrize("weights", ["size", "uniform"])
+@pytest.mark.parametrize(
+    ("policy", "weights"), [*((p, "size") for p in BN_POLICIES), ("aggregated", "uniform")]
+)
 def test_the_servers_memory_is_the_mean_of_the_clients_after_every_round(
     algorithm, policy, weights
 ) -> None:

@@ -136,19 +136,21 @@ def end_of(algorithm, rounds: int, **settings) -> float:
 
 
 @NO_BN
-@pytest.mark.parametrize(("participation", "rounds"), [(1.0, 100), (0.7, 140), (0.3, 200)])
-@pytest.mark.parametrize("alpha", [0.1, 1.0])
+@pytest.mark.parametrize(
+    ("alpha", "participation", "rounds"),
+    [(1.0, 1.0, 40), (1.0, 0.7, 50), (1.0, 0.3, 120), (0.1, 0.7, 100)],
+)
 def test_unequal_clients_reach_the_weighted_optimum_whoever_takes_part(
     alpha, participation, rounds
 ) -> None:
     # 3, 2 or 1 of them a round; the error shrinks by a constant factor a round.
     found = end_of(feddc(alpha), rounds, participation=participation)
-    assert found == pytest.approx(WEIGHTED, abs=1e-6)
+    assert found == pytest.approx(WEIGHTED, abs=1e-5)
 
 
 @NO_BN
 def test_what_reaches_another_optimum() -> None:
-    assert end_of(feddc(1.0), 70, weights="uniform") == pytest.approx(UNWEIGHTED, abs=1e-6)
+    assert end_of(feddc(1.0), 45, weights="uniform") == pytest.approx(UNWEIGHTED, abs=1e-5)
     # Plain means of y_i and h_i, and the same α for all: α Σ p_i h_i is left over.
     right = feddc(1.0)
     p = dict(zip("abc", (9 / 14, 3 / 14, 2 / 14), strict=True))
@@ -163,7 +165,7 @@ def test_what_reaches_another_optimum() -> None:
         return right.aggregate(server, {**mean, "learned": mean["even"]}, participation)
 
     wrong = replace(right, report=report, aggregate=aggregate)
-    assert abs(end_of(wrong, 200) - WEIGHTED) > 0.1
+    assert end_of(wrong, 40) == pytest.approx(0.7061, abs=1e-3)  # the weighted one is 0.5652
 
 
 @pytest.mark.parametrize("policy", BN_POLICIES)
