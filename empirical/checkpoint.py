@@ -35,6 +35,7 @@ def save_checkpoint(path: str | os.PathLike[str], state: FederationState) -> Non
         for name, tensor in models[owner].items()
     }
     about = {
+        "format": _FORMAT,
         "owners": owners,
         "status": state.status,
         "round": state.round,
@@ -47,7 +48,8 @@ def save_checkpoint(path: str | os.PathLike[str], state: FederationState) -> Non
         if target.exists() and not target.is_file():
             raise OSError("it is there and no regular file")
         try:
-            save_file(flat, aside, {"format": _FORMAT, "about": json.dumps(about, sort_keys=True)})
+            # One entry: safetensors writes several in any order, and equal states other bytes.
+            save_file(flat, aside, {"about": json.dumps(about, sort_keys=True)})
             aside.replace(target)
         finally:
             aside.unlink(missing_ok=True)
@@ -75,7 +77,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> FederationState:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
-    if metadata.get("format") != _FORMAT:
+    # Former versions named the format beside the description.
+    if metadata.get("format", _FORMAT if "about" in metadata else None) != _FORMAT:
         raise ValueError(f"{path} is no checkpoint of a federation (format {_FORMAT})")
     try:
         return _state(json.loads(metadata["about"]), tensors)

@@ -109,6 +109,23 @@ def test_only_a_regular_file_is_replaced(state: FederationState, tmp_path: Path)
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_equal_states_give_equal_bytes(state: FederationState, tmp_path: Path) -> None:
+    for number in range(8):  # by chance alone once in 128 runs
+        save_checkpoint(tmp_path / str(number), state)
+    assert len({(tmp_path / str(number)).read_bytes() for number in range(8)}) == 1
+
+
+def test_a_checkpoint_of_a_former_version_is_read(state: FederationState, tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "c", state)
+    with safe_open(tmp_path / "c", framework="pt") as file:
+        about = file.metadata()["about"]
+    save_file(load_file(tmp_path / "c"), tmp_path / "c", {"format": "unifed-1", "about": about})
+    assert load_checkpoint(tmp_path / "c").round == state.round
+    save_file(load_file(tmp_path / "c"), tmp_path / "c", {"format": "unifed-9", "about": about})
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        load_checkpoint(tmp_path / "c")
+
+
 def test_tensors_of_one_memory_are_saved_each(state: FederationState, tmp_path: Path) -> None:
     whole = torch.arange(6.0).reshape(2, 3)
     server = {"whole": whole, "again": whole, "row": whole[1], "turned": whole.T}
