@@ -387,7 +387,7 @@ def refuse_foreign(options: Options) -> None:
     what = "--tune" if options.tune else f"the section {options.section}"
     sections = SECTIONS.values() if options.section == "all" else [SECTIONS.get(options.section)]
     known = {flag for section in sections if section for flag in section.flags}
-    if options.section == "all":
+    if options.section == "all" and not options.tune:
         what, known = "every section", known - {"theory_only"}  # of others nothing would be left
     only_tuned = ("section", "seeds", "redraw") if options.tune else ()
     for flag in (*only_tuned, "theory_only", "folds"):

@@ -1,12 +1,14 @@
 """Lets the tests import paper_repro, and runs its section once, tiny, for all that look at it."""
 
 import contextlib
+import functools
 import io
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import threadpoolctl
@@ -153,3 +155,87 @@ def computed(monkeypatch):
 
     monkeypatch.setattr(paper_repro, "compute", compute)
     return labels
+
+
+FEW = {"rounds": 1, "seeds": 2, "methods": ("fedavg", "fedbn"), "orders": ("shuffled", "sorted")}
+VARIED = {
+    "epochs": 2,
+    "local_epochs": (1, 2),
+    "fractions": (1.0, 0.5),
+    "per_domain": (1, 2),
+    "momenta": (0.0, 0.9),
+    "batch_sizes": (8, 32),
+}
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A section of the experiments on a toy federation, computed in this process.
+
+    `waves` are the labels of the runs computed, a list for each wave; `shown` are the arguments
+    with which sections were presented.
+    """
+
+    waves: list[list[str]]
+    shown: list[tuple]
+
+    @property
+    def labels(self) -> list[str]:
+        return [label for wave in self.waves for label in wave]
+
+    def forget(self) -> None:
+        self.waves.clear()
+        self.shown.clear()
+
+
+def toy_world(patch: pytest.MonkeyPatch) -> Toy:
+    """Three toy clients as the federation `toy`, tiny presets, no worker processes, no figures."""
+    import paper_repro
+    from empirical.data import FEDERATIONS, Federation
+    from empirical.studies.presets import PRESETS, Size
+
+    patch.syspath_prepend(ROOT / "tests" / "empirical")
+    from federations import toy_federation
+
+    clients = toy_federation((24, 24, 24), test=20)
+    names = tuple(client.name for client in clients)
+    known = Federation("toy", "a toy", names, 10, (3, 28, 28), 0.0, lambda *_: clients)
+    patch.setitem(FEDERATIONS, "toy", known)
+    sizes = PRESETS["quick"].sizes
+    for name in ("convergence", "compatibility", "internal", "external"):
+        patch.setitem(sizes, name, Size(**FEW))
+    patch.setitem(sizes, "analysis", Size(**{**FEW, **VARIED}))
+    found = Toy([], [])
+
+    def compute(tasks, workers):
+        found.waves.append([])
+        for task in tasks:
+            paper_repro.execute(task, lambda _: None)
+            found.waves[-1].append(task.label)
+
+    def show(name, *arguments):
+        found.shown.append((name, *arguments))
+        product = arguments[2] / "report.html"
+        return SimpleNamespace(claims=[], figures=[], report=product, proven_hold=True, written=[])
+
+    patch.setattr(paper_repro, "compute", compute)
+    for name, section in paper_repro.SECTIONS.items():
+        blind = replace(section, present=functools.partial(show, name))
+        patch.setitem(paper_repro.SECTIONS, name, blind)
+    return found
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """Give what is computed and shown of the federation `toy`."""
+    return toy_world(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def toy_finished(tmp_path_factory):
+    """Give the folder of a finished toy `compatibility`, and what was computed and shown."""
+    out = tmp_path_factory.mktemp("toy") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        found = toy_world(patch)
+        command = ("--section", "compatibility", "--preset", "quick", "--federation", "toy")
+        return out, found, call(*command, "--out", out)

@@ -67,7 +67,7 @@ PRESETS: dict[str, Preset] = {
         "size",
         {
             "convergence": Size(rounds=5, seeds=3),
-            "compatibility": Size(rounds=2, seeds=2, measure_every=2, folds=1),
+            "compatibility": Size(rounds=1, seeds=2, folds=1, orders=("shuffled",)),
             "internal": Size(rounds=5, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
             "external": Size(
                 rounds=2, seeds=2, measure_every=2, methods=("fedavg", "fedprox", "fedbn")

@@ -1,0 +1,342 @@
+"""The sections of the experiments on a toy federation: waves, reuse, interruptions, refusals."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import paper_repro
+from empirical import build_algorithm
+from empirical.studies import GRID, Setting
+from empirical.studies.grid import Grid
+from figures.pending import needed
+from figures.records import RunStore, config_hash
+
+HOPELESS = 1e30
+"""A step size at which the first step already overflows float32."""
+
+EXPERIMENTS = ("compatibility", "internal", "external", "analysis")
+RUNS = 16
+HELD_OUT = ("compatibility", "external", "analysis")
+
+
+def command(section, *more):
+    return ("--section", section, "--preset", "quick", "--federation", "toy", *more)
+
+
+def manifests(out):
+    paths = sorted(out.glob("runs/*/manifest.json"))
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return {manifest["hash"]: manifest for manifest in found}
+
+
+def of_study(out, study):
+    return {run: m for run, m in manifests(out).items() if m["config"]["study"] == study}
+
+
+def changes(out):
+    return {path.parent.name: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
+
+
+@pytest.fixture
+def done(toy_finished, toy, tmp_path):
+    """Give a copy of a finished `compatibility`, to be damaged or completed."""
+    return Path(shutil.copytree(toy_finished[0], tmp_path / "results"))
+
+
+def test_trainings_come_first_and_are_served_from_afterwards(toy_finished):
+    out, toy, outcome = toy_finished
+    assert outcome.code == 0 and outcome.err == ""
+    trained, served = toy.waves
+    # FedAvg with two policies, two seeds, two folds; FedBN is one of them.
+    assert len(trained) == len(served) == RUNS // 2 == 8 and f"{RUNS} runs" in outcome.out
+    assert sorted(served) == sorted(f"outside: {label}" for label in trained)
+    ((name, rows, shown, folder, options),) = toy.shown
+    assert name == "compatibility" and folder == out / "compatibility"
+    assert set(rows["run"].unique()) == set(shown) == set(manifests(out))
+    assert (options["section"], options["folds"]) == ("compatibility", None)
+
+
+def test_what_a_run_outside_leaves(done):
+    for manifest in of_study(done, "external").values():
+        config = manifest["config"]
+        rows = RunStore(done / "runs").read(manifest["hash"]).to_dicts()
+        ways = [
+            (w["variant"], w["momentum"], w["batch_size"], w["order"]) for w in config["serving"]
+        ]
+        where = ("variant", "parameter", "samples", "note")
+        assert [tuple(row[name] for name in where) for row in rows[::2]] == ways
+        assert {row["client"] for row in rows} == {config["held_out"]}
+        assert {row["split"] for row in rows} == {"test"}
+        assert [row["metric"] for row in rows] == ["loss", "accuracy"] * len(ways)
+        source = manifests(done)[needed(config)]
+        assert source["config"] == {**config["training"], "version": paper_repro.__version__}
+        clients = {row["client"] for row in RunStore(done / "runs").read(source["hash"]).to_dicts()}
+        assert config["held_out"] not in clients and len(clients) == 3  # and the server
+        assert source["chosen"] in ("the authors' defaults", "nothing to choose")
+        assert manifest["data"] == source["data"]
+
+
+def test_a_second_time_computes_nothing(cli, toy, done):
+    before = changes(done)
+    outcome = cli(*command("compatibility"), "--out", done)
+    assert outcome.code == 0 and f"{RUNS} already there" in outcome.out
+    assert toy.waves == [] and changes(done) == before
+
+
+def test_sections_share_their_runs(cli, toy, done):
+    outcome = cli(*command("external", "--folds", "all"), "--out", done)
+    assert outcome.code == 0 and f"24 runs, {RUNS} already there" in " ".join(outcome.out.split())
+    assert len(toy.labels) == 8 and all("without toy-0" in label for label in toy.labels)
+
+
+def test_an_interrupted_second_wave_goes_on_from_there(cli, toy, tmp_path, monkeypatch):
+    compute, count = paper_repro.compute, []
+
+    def interrupted(tasks, workers):
+        count.append(len(tasks))
+        if len(count) == 2:
+            compute(tasks[:3], workers)
+            raise KeyboardInterrupt
+        compute(tasks, workers)
+
+    monkeypatch.setattr(paper_repro, "compute", interrupted)
+    assert cli(*command("compatibility"), "--out", tmp_path).code == 130
+    trained = {run: changes(tmp_path)[run] for run in of_study(tmp_path, "training")}
+    toy.forget()
+    monkeypatch.setattr(paper_repro, "compute", compute)
+    outcome = cli(*command("compatibility"), "--out", tmp_path)
+    assert outcome.code == 0 and "11 already there" in outcome.out
+    assert [len(wave) for wave in toy.waves] == [5]
+    assert all(label.startswith("outside: ") for label in toy.labels)
+    assert {run: changes(tmp_path)[run] for run in trained} == trained
+
+
+def one_of(out):
+    """Find a run outside the federation and the training that it was served from."""
+    run, manifest = next(iter(of_study(out, "external").items()))
+    return run, needed(manifest["config"])
+
+
+def test_a_missing_run_outside_is_computed_alone(cli, toy, done):
+    run, _ = one_of(done)
+    before = changes(done)
+    shutil.rmtree(done / "runs" / run)
+    assert cli(*command("compatibility"), "--out", done).code == 0
+    assert len(toy.labels) == 1
+    assert {r for r, moment in changes(done).items() if moment != before[r]} == {run}
+
+
+def flipped(path):
+    content = path.read_bytes()
+    middle = len(content) // 2
+    path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+
+
+@pytest.mark.parametrize("damage", [flipped, lambda path: path.unlink()], ids=["flipped", "gone"])
+def test_a_checkpoint_that_is_needed_and_damaged_is_made_again(cli, toy, done, damage):
+    run, source = one_of(done)
+    before = changes(done)
+    content = (done / "runs" / source / "checkpoint.safetensors").read_bytes()
+    damage(done / "runs" / source / "checkpoint.safetensors")
+    shutil.rmtree(done / "runs" / run)
+    outcome = cli(*command("compatibility"), "--out", done)
+    assert outcome.code == 0
+    said = " ".join(outcome.out.split())
+    assert "checkpoint.safetensors" in said and "that training is computed again" in said
+    assert "run the command again" not in said
+    assert [len(wave) for wave in toy.waves] == [1, 1]
+    assert {r for r, moment in changes(done).items() if moment != before[r]} == {run, source}
+    assert (done / "runs" / source / "checkpoint.safetensors").read_bytes() == content
+
+
+def test_a_run_outside_is_not_kept_without_its_training(cli, toy, done):
+    run, source = one_of(done)
+    shutil.rmtree(done / "runs" / source)
+    before = changes(done)
+    assert cli(*command("compatibility"), "--out", done).code == 0
+    assert [len(wave) for wave in toy.waves] == [1, 1]
+    assert {r for r, moment in changes(done).items() if moment != before.get(r)} == {run, source}
+    assert not (done / "runs" / "replaced").exists(), "the same training gives the same results"
+
+
+def test_fresh_computes_both_waves_again_and_finds_the_same(cli, toy, done):
+    assert cli(*command("compatibility"), "--fresh", "--out", done).code == 0
+    assert [len(wave) for wave in toy.waves] == [8, 8]
+    assert not (done / "runs" / "replaced").exists()
+
+
+def test_a_diverged_training_gives_a_diverged_run_outside(cli, toy, tmp_path, monkeypatch):
+    schedule = Setting.schedule
+
+    def hopeless(self, size, seed, **other):
+        return schedule(self, size, seed, **({"lr": HOPELESS} if seed == 1 else {}), **other)
+
+    monkeypatch.setattr(Setting, "schedule", hopeless)
+    assert cli(*command("compatibility"), "--out", tmp_path).code == 0
+    for manifest in of_study(tmp_path, "external").values():
+        lost = manifest["config"]["training"]["schedule"]["seed"] == 1
+        assert manifest["status"] == ("diverged" if lost else "complete")
+        assert (manifest["rows"] == 0) is lost
+        assert manifest.get("diverged_in_round") == (1 if lost else None)
+    toy.forget()
+    assert cli(*command("compatibility"), "--out", tmp_path).code == 0
+    assert toy.waves == [], "finished is finished"
+
+
+def test_one_fold_or_all(cli, toy, tmp_path):
+    assert cli(*command("compatibility", "--folds", 1, "--seeds", 1), "--out", tmp_path).code == 0
+    assert len(toy.labels) == 4 and all("without toy-2" in label for label in toy.labels)
+    redraw = ("--section", "compatibility", "--redraw", "--out", tmp_path)
+    assert cli(*redraw, "--folds", 1).code == 0
+    outcome = cli(*redraw, "--folds", 2)
+    assert outcome.code == 2 and "not with --folds 2" in outcome.sentence
+
+
+def test_a_config_that_a_plan_lists_twice_is_run_once(cli, toy, tmp_path, monkeypatch):
+    section = paper_repro.SECTIONS["internal"]
+
+    def twice(options, found):
+        plan = list(section.plan(options, found))
+        return [*plan, *((f"{label} again", *rest) for label, *rest in plan)]
+
+    again = paper_repro.replace(section, plan=twice)
+    monkeypatch.setitem(paper_repro.SECTIONS, "internal", again)
+    assert cli(*command("internal"), "--out", tmp_path).code == 0
+    assert len(toy.labels) == 4 == len(manifests(tmp_path))
+    assert not any("again" in label for label in toy.labels)
+
+
+REFUSED = {
+    "theory": (("--section", "compatibility", "--theory-only"), ("--theory-only", "convergence")),
+    "all theory": (("--section", "all", "--theory-only"), ("--theory-only", "every section")),
+    "no folds": (("--section", "convergence", "--folds", "2"), ("--folds", "compatibility")),
+    "inside": (("--section", "internal", "--folds", "all"), ("--folds", "compatibility")),
+    "zero folds": (("--section", "external", "--folds", "0"), ("at least 1", "'0'")),
+    "some folds": (("--section", "external", "--folds", "some"), ("or all", "'some'")),
+    "far folds": (("--section", "external", "--folds", "9"), ("1 … 4", "not 9")),
+    "tune a section": (("--tune", "--section", "internal"), ("--section", "--tune")),
+    "tune all": (("--tune", "--section", "all"), ("--section", "--tune")),
+    "tune seeds": (("--tune", "--seeds", "3"), ("--seeds", "--tune")),
+    "tune folds": (("--tune", "--folds", "3"), ("--folds", "--tune")),
+    "tune theory": (("--tune", "--theory-only"), ("--theory-only", "--tune")),
+    "tune redraw": (("--tune", "--redraw"), ("--redraw", "--tune")),
+    "tune where": (("--tune", "--federation", "digit"), ("did you mean 'digits'",)),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), REFUSED.values(), ids=REFUSED)
+def test_options_that_make_no_sense_are_refused_in_one_sentence(
+    cli, tmp_path, monkeypatch, arguments, words
+):
+    monkeypatch.setattr(paper_repro, "compute", None)
+    outcome = cli(*arguments, "--out", tmp_path)
+    assert outcome.code == 2
+    assert all(word in outcome.sentence for word in words)
+    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
+
+
+def test_points_without_labels_are_refused_where_everything_trains(cli, tmp_path):
+    (tmp_path / "points.npz").write_bytes(b"")
+    outcome = cli("--section", "internal", "--data", tmp_path / "points.npz", "--out", tmp_path)
+    assert outcome.code == 2 and "--section convergence --theory-only" in outcome.sentence
+
+
+@pytest.mark.parametrize("section", HELD_OUT)
+def test_two_clients_are_too_few_to_hold_one_out(cli, toy, tmp_path, monkeypatch, section):
+    from empirical.data import FEDERATIONS
+
+    pair = paper_repro.replace(FEDERATIONS["toy"], clients=("toy-0", "toy-1"))
+    monkeypatch.setitem(FEDERATIONS, "toy", pair)
+    outcome = cli(*command(section), "--out", tmp_path)
+    assert outcome.code == 2 and "needs at least 3" in outcome.sentence and toy.waves == []
+
+
+# ---- tuning
+
+
+@pytest.fixture
+def few_settings(monkeypatch):
+    """Leave one method with three settings to choose from."""
+    for name in list(GRID):
+        monkeypatch.delitem(GRID, name)
+    monkeypatch.setitem(
+        GRID, "scaffold", Grid({"server_lr": (0.5, 1.0, HOPELESS)}, {"server_lr": 1.0})
+    )
+
+
+def test_tune_tries_chooses_prints_and_writes(cli, toy, few_settings, tmp_path):
+    tune = ("--tune", "--preset", "quick", "--federation", "toy", "--out", tmp_path)
+    outcome = cli(*tune)
+    assert outcome.code == 0 and outcome.err == ""
+    (wave,) = toy.waves
+    assert len(wave) == 6 and len(manifests(tmp_path)) == 6
+    record = json.loads((tmp_path / "tuning" / "toy.json").read_text(encoding="utf-8"))
+    assert str(tmp_path / "tuning" / "toy.json") in outcome.out.replace("\n", "")
+    scores = record["scores"]["scaffold"]
+    assert [score["settings"]["server_lr"] for score in scores] == [0.5, 1.0, HOPELESS]
+    assert scores[2]["score"] is None and outcome.out.count("diverged") == 3
+    best = max(score["score"] for score in scores[:2])
+    chosen = [score["settings"] for score in scores[:2] if score["score"] == best]
+    assert record["choice"]["scaffold"] in chosen
+    for manifest in manifests(tmp_path).values():
+        assert manifest["config"]["validation"] is True
+        assert manifest["config"]["data_sha256"] == record["data_sha256"]
+    toy.forget()
+    again = cli(*tune)
+    assert again.code == 0 and "6 already there" in again.out and toy.waves == []
+
+
+def test_tuning_never_sees_the_test_images(cli, toy, few_settings, tmp_path, monkeypatch):
+    from empirical import studies
+
+    seen, train = [], studies.train_study
+
+    def spy(config, clients, add, report):
+        from empirical.studies import study_clients
+
+        seen.append({len(c.test) for c in study_clients(config, clients)})
+        return train(config, clients, add, report)
+
+    monkeypatch.setattr(studies, "train_study", spy)
+    tune = ("--tune", "--preset", "quick", "--federation", "toy", "--out", tmp_path)
+    assert cli(*tune).code == 0
+    # A fifth of 24 training images; the test split has 40.
+    assert seen and all(sizes == {5} for sizes in seen)
+
+
+# ---- as users see it
+
+
+@pytest.mark.parametrize("section", EXPERIMENTS)
+def test_a_tiny_section_end_to_end(cli, toy, tmp_path, monkeypatch, section):
+    show = paper_repro.functools.partial(paper_repro.show, section)
+    real = paper_repro.replace(paper_repro.SECTIONS[section], present=show)
+    monkeypatch.setitem(paper_repro.SECTIONS, section, real)
+    outcome = cli(*command(section), "--out", tmp_path)
+    assert outcome.code == 0, outcome.err
+    folder = tmp_path / section
+    assert (folder / "report.html").stat().st_size > 0
+    assert list(folder.glob("tables/*.csv")) and list(folder.glob("figures/*.pdf"))
+    for claim in json.loads((folder / "claims.json").read_text(encoding="utf-8")):
+        assert claim["verdict"] in ("supported", "inconclusive", "contradicted")
+    drawn = {path.name: path.read_bytes() for path in folder.glob("tables/*")}
+    assert cli("--section", section, "--redraw", "--out", tmp_path).code == 0
+    assert drawn == {path.name: path.read_bytes() for path in folder.glob("tables/*")}
+
+
+def test_the_list_has_every_section_with_its_minutes(cli):
+    outcome = cli("--list")
+    for name in EXPERIMENTS:
+        section = paper_repro.SECTIONS[name]
+        assert name in outcome.out
+        assert list(section.minutes) == list(paper_repro.PRESETS)
+        assert ", ".join(f"{minutes:g}" for minutes in section.minutes.values()) in outcome.out
+
+
+def test_a_training_s_hash_is_that_of_its_own_run(done):
+    for manifest in of_study(done, "external").values():
+        training = {**manifest["config"]["training"], "version": manifest["config"]["version"]}
+        assert config_hash(training) in of_study(done, "training")
+        assert build_algorithm(training["algorithm"], **training["settings"])
