@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from loops import assert_agrees, plain_federation
 from torch import nn
 from torch.nn import functional
 from toy import Slope, bn_net, client, plain_net, residual_net, signs
-from whole_models import assert_agrees, plain_federation
 
 from empirical.algorithm import Algorithm, Server
 from empirical.algorithms import ALGORITHMS, build_algorithm

@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
+from loops import assert_agrees, gradients, plain_federation, total
 from toy import Slope, bn_net, client, signs
-from whole_models import assert_agrees, gradients, plain_federation, total
 
 from empirical.algorithm import Local, Server
 from empirical.algorithms import build_algorithm

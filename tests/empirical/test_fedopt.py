@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
+from loops import assert_agrees, plain_federation, sgd, total
 from toy import Slope, bn_net, client, signs
-from whole_models import assert_agrees, plain_federation, sgd, total
 
 from empirical.algorithm import Server
 from empirical.algorithms import build_algorithm

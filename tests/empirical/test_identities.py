@@ -147,7 +147,7 @@ class Branches(nn.Module):
 @NO_BN
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [(name, {}) for name in ALGORITHMS] + [("fednova", {"momentum": 0.9, "mu": 0.5})],
+    [(name, {}) for name in ALGORITHMS] + [("fednova", {"momentum": 0.9})],
 )
 def test_a_parameter_that_a_batch_does_not_use_has_a_gradient_of_zero(name, settings) -> None:
     algorithm = build_algorithm(name, **settings)
