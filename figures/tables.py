@@ -20,7 +20,7 @@ _NONE = "–"
 _LONGEST = 200  # letters of a cell: names in full are in the CSV
 _NUMBER = re.compile(
     r"[−+>]?\d[\d.,]*(×10[⁻⁰¹²³⁴-⁹]+)?( ± \S+| \(± \S+\)| \[\S+, \S+\])?"  # with bounds
-    r"(, n = \d+)?†?(\n.*)?",  # what may follow
+    r"( \(\S+ to \S+\))?(, n = \d+)?†?(\n.*)?",  # a range, and what may follow
     re.DOTALL,
 )
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

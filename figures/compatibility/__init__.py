@@ -89,6 +89,7 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
         "dagger_inside": "† Per-FedAvg: after its adaptation step. " * marked,
         "measured": ", ".join(map(str, rounds)) if len(rounds) < 12 else f"0 to {rounds[-1]}",
         "schedule": _schedule(schedules),
+        "lost": f" Left out: {'; '.join(summary.lost)}." if summary.lost else "",
     }
 
 

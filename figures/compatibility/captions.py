@@ -72,13 +72,12 @@ FIGURES: dict[str, tuple[str, str]] = {
         "Test accuracy by round",
         "Mean test accuracy over the training clients{averaged} at the measured rounds, each "
         "client with the BN that its policy gives it. {dagger_inside}{lines}. "
-        "Dotted: the target of the table of rounds, {target} %. "
-        "Runs that diverged are left out.",
+        "Dotted: the target of the table of rounds, {target} %.{lost}",
     ),
     "losses": (
         "Training loss by round",
         "Mean training loss over the training clients{averaged} at the measured rounds, in eval "
         "mode over the whole split. {dagger_inside}{lines}; "
-        "logarithmic axis. Runs that diverged are left out.",
+        "logarithmic axis, bands cut at its ends.{lost}",
     ),
 }

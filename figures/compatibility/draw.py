@@ -15,6 +15,7 @@ from figures.style import DOUBLE, GRID, INK, MUTED, legend_below, letter, look, 
 OFFSET = {AGGREGATED: -0.13, SPECIFIC: 0.13}
 """Rows between a mark and the middle of its row, so that intervals lie beside one another."""
 
+PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
 VERDICTS = {"supported": ("^", SPECIFIC), "contradicted": ("v", AGGREGATED)}
 
 
@@ -82,6 +83,9 @@ def _frame(ax: Axes, rows: Sequence[Row]) -> None:
     ax.spines["left"].set_visible(False)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10], min_n_ticks=3))
     ax.margins(x=0.05)
+    # An interval of few seeds may reach beyond what an accuracy can be.
+    low, high = ax.get_xlim()
+    ax.set_xlim(max(low, 0.0), min(high, 100.0))
 
 
 def _differences(ax: Axes, rows: Sequence[Row], kind: str, summary: Summary) -> None:
@@ -123,13 +127,7 @@ def _lost(ax: Axes, rows: Sequence[Row], kind: str) -> None:
         for policy, cell in cells.items():
             if cell.interval is None and cell.lost:
                 at = k + (OFFSET[policy] * 1.6 if len(cells) > 1 else 0.0)
-                ax.text(
-                    0.02 if left else 0.98,
-                    at,
-                    cell.lost,
-                    transform=ax.get_yaxis_transform(),
-                    ha="left" if left else "right",
-                    va="center",
-                    fontsize=8,
-                    color=look(policy).colour,
-                )
+                style = {"fontsize": 8, "color": look(policy).colour, "zorder": 1.5}
+                style |= {"bbox": PAPER, "ha": "left" if left else "right", "va": "center"}
+                where = ax.get_yaxis_transform()
+                ax.text(0.02 if left else 0.98, at, cell.lost, transform=where, **style)

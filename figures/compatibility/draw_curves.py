@@ -3,7 +3,7 @@
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from figures.compatibility.captions import METHOD_NOTES
 from figures.compatibility.columns import POLICY_NAMES
@@ -13,6 +13,7 @@ from figures.selection import of
 from figures.style import DOUBLE, MUTED, legend_below, look, looks, panels
 
 ACROSS = 3
+PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
 MEASURES = {
     "accuracy": ("test", "test accuracy (%)", 100.0),
     "loss": ("train", "training loss", 1.0),
@@ -34,7 +35,7 @@ def curves(summary: Summary, metric: str) -> Figure:
         _panel(ax, own, scale)
         mark = "†" * (row.method in METHOD_NOTES)
         ax.set_title(f"({chr(97 + k)}) {known[row.method].label}{mark}")
-        _lost(ax, row, "bottom" if metric == "accuracy" else "top")
+        _lost(ax, row, 0.05 if metric == "accuracy" else 0.95)
         if k + across >= len(known):
             ax.set_xlabel("communication round")
             ax.xaxis.set_tick_params(labelbottom=True)
@@ -44,7 +45,7 @@ def curves(summary: Summary, metric: str) -> Figure:
         ax.set_visible(False)
     for ax in axes[::across]:
         ax.set_ylabel(words)
-    _scales(axes[0], metric)
+    _scales(axes[0], metric, rows)
     legend_below(figure, axes)
     return figure
 
@@ -59,25 +60,28 @@ def _panel(ax: Axes, rows: pl.DataFrame, scale: float) -> None:
         ax.plot(own["round"], own["mean"] * scale, **style.line(points=own.height))
 
 
-def _lost(ax: Axes, row: Row, where: str) -> None:
-    """Name the seeds that diverged, in the corner that curves leave free."""
-    lines = []
-    for policy in POLICIES[-1:] if row.merged else POLICIES:
-        if row.internal[policy].diverged:
-            lines += [f"{POLICY_NAMES[policy]} BN", *row.internal[policy].lost_lines]
-    place = {"bottom": 0.05, "top": 0.95}[where]
-    text = "\n".join(lines)
-    ax.text(
-        0.97, place, text, transform=ax.transAxes, ha="right", va=where, fontsize=8, color=MUTED
-    )
+def _lost(ax: Axes, row: Row, height: float) -> None:
+    """Say why a line is not there, in the corner that curves leave free."""
+    lines = [
+        f"{POLICY_NAMES[policy]} BN diverged"
+        for policy in (POLICIES[-1:] if row.merged else POLICIES)
+        if row.internal[policy].diverged and not row.internal[policy].values
+    ]
+    if lines:
+        style = {"fontsize": 8, "color": MUTED, "linespacing": 1.0, "zorder": 1.5}
+        style |= {"bbox": PAPER, "ha": "right", "va": "bottom" if height < 0.5 else "top"}
+        ax.text(0.97, height, "\n".join(lines), transform=ax.transAxes, **style)
 
 
-def _scales(ax: Axes, metric: str) -> None:
+def _scales(ax: Axes, metric: str, rows: pl.DataFrame) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10], min_n_ticks=2))
     if metric == "accuracy":
         ax.set_ylim(0, 100)
         return
     ax.set_yscale("log")
+    # By the means: on a logarithmic axis a band that comes near zero would hide the lines.
+    means = rows["mean"].to_numpy()
+    ax.set_ylim(0.6 * means.min(), 1.4 * means.max())
     ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(ScalarFormatter())
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())

@@ -13,6 +13,7 @@ from figures.experiments.measures import METHODS, POLICIES, SERVED
 from figures.rounds import CensoredRounds, interval_table, rounds_to_target, summarise_rounds
 from figures.selection import of
 from figures.statistics import PairedDifference, verdicts_holm
+from figures.style import looks
 
 TARGET = 0.75
 """Mean internal test accuracy to which rounds are counted; fixed before any run."""
@@ -203,8 +204,9 @@ class _Parts:
     def lost(self) -> list[str]:
         """Say of each method and policy which seeds diverged."""
         cells = self.inside["internal"].items()
+        known = looks(method for method, _ in self.inside["internal"])
         return [
-            f"{method}, {policy.replace('_', '-')} BN: {cell.lost}"
+            f"{known[method].label}, {policy.replace('_', '-')} BN: {cell.lost}"
             for (method, policy), cell in cells
             if cell.diverged and method != "fedbn"
         ]

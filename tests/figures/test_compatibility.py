@@ -216,7 +216,7 @@ def test_a_diverged_seed_is_said_with_its_round_left_out_and_counted():
     assert (found.mean, found.lower, found.upper) == pytest.approx(expected)
     claim = next(c for c in judge(summary) if c.id == "compatibility.internal.scaffold")
     assert claim.measured.endswith("1 seed without a pair left out")
-    assert summary.lost == ["scaffold, aggregated BN: diverged (round 7), 1 of 3 seeds"]
+    assert summary.lost == ["SCAFFOLD, aggregated BN: diverged (round 7), 1 of 3 seeds"]
 
 
 def test_where_all_seeds_diverged_the_cell_and_the_claim_say_so():
@@ -376,7 +376,7 @@ def test_the_whole_section_lies_on_disk(whole):
     assert {f for f in files if f.startswith("tables/")} == expected | {"tables/all_curves.csv"}
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("<img") == 3
-    assert "Left out of the means: scaffold, aggregated BN: diverged (round 7)" in page
+    assert "Left out of the means: SCAFFOLD, aggregated BN: diverged (round 7)" in page
     assert "--section compatibility" in page and "averaged over the federations" in page
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     assert len(claims) == 3 + 4 + 3

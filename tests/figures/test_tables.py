@@ -204,7 +204,7 @@ def test_a_cell_that_is_one_with_the_one_before_needs_one_before():
 
 
 def test_columns_of_numbers_in_words_are_set_flush_right():
-    rows = [["1.2 ± 0.3, n = 2", "5\ndiverged (round 7)", "5 (1 to 7)"], [SAME, "–", "6"]]
+    rows = [["1.2 ± 0.3, n = 2", "5 (1 to >7)\n2 of 3 seeds", "5 or 6"], [SAME, "–", "6"]]
     assert numeric(rows, 3) == [True, True, False]
 
 
