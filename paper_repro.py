@@ -5,9 +5,7 @@ python paper_repro.py --section convergence
 
 import difflib
 import functools
-import hashlib
 import importlib
-import json
 import os
 import signal
 import sys
@@ -197,17 +195,17 @@ SECTIONS = {
     "compatibility": experiment(
         "compatibility",
         "Table I: client-specific BN helps every method, inside the federation and outside",
-        (1, 60, 9000),
+        (1, 15, 3000),
         "folds",
     ),
     "internal": experiment(
-        "internal", "accuracy per client and method: no client pays for it", (1, 20, 5000)
+        "internal", "accuracy per client and method: no client pays for it", (1, 12, 1200)
     ),
     "external": experiment(
-        "external", "Eqs. (3), (4) serve a client that never trained", (1, 20, 1), "folds"
+        "external", "Eqs. (3), (4) serve a client that never trained", (1, 26, 3000), "folds"
     ),
     "analysis": experiment(
-        "analysis", "what it depends on: τ, n_t, E, data, clients, γ and β", (1, 20, 3000), "folds"
+        "analysis", "what it depends on: τ, n_t, E, data, clients, γ and β", (1, 15, 1400), "folds"
     ),
 }
 
@@ -223,13 +221,10 @@ def federation(name: str, data: str | None) -> Any:
 @functools.cache
 def points(name: str, data: str | None, dimension: int | None) -> Any:
     """Give the training images of a federation as points in [0, 1]^d, reduced where asked for."""
-    import numpy as np
-
+    from empirical.data.client import as_points
     from theory.studies import principal
 
-    clients = federation(name, data)
-    x = np.concatenate([c.train.images.numpy().reshape(len(c.train), -1) for c in clients]) / 255.0
-    labels = np.repeat([c.name for c in clients], [len(c.train) for c in clients])
+    x, labels = as_points(federation(name, data))
     return (x if dimension is None else principal(x, dimension)), labels
 
 
@@ -341,12 +336,6 @@ def save(path: Path, state: Any) -> None:
         raise OutputError(str(error)) from error
 
 
-def usable_cores() -> int:
-    """Count the cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
 def near(what: str, given: str, known: Iterable[str]) -> str:
     """Say that a name is unknown, with the nearest ones first."""
     names = list(known)
@@ -378,8 +367,17 @@ def checked(options: Options) -> Options:
         out = options.out.expanduser()
     except RuntimeError as error:
         raise Refused(f"--out {options.out}: {error}") from None
-    options = replace(options, workers=options.workers or usable_cores(), out=out)
-    return options if options.redraw else replace(options, device=chosen_device(options.device))
+    options = replace(options, out=out)
+    if options.redraw:
+        return options
+    from empirical.executor import usable_cores
+    from empirical.schedule import chosen_device
+
+    try:
+        device = chosen_device(options.device)
+    except ValueError as error:
+        raise Refused(f"{error}.") from None
+    return replace(options, device=device, workers=options.workers or usable_cores())
 
 
 def refuse_foreign(options: Options) -> None:
@@ -400,21 +398,6 @@ def refuse_foreign(options: Options) -> None:
     folds = options.folds
     if folds not in (None, "all") and not (folds.isdecimal() and int(folds) >= 1):
         raise Refused(f"--folds is a number of clients, at least 1, or all, not {folds!r}.")
-
-
-def chosen_device(name: str) -> str:
-    """Resolve `auto`, and refuse a device that is not there."""
-    import torch
-
-    from empirical.schedule import available
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        available(name)
-    except ValueError as error:
-        raise Refused(f"{error}.") from None
-    return name
 
 
 def described(path: Path) -> Any:
@@ -442,7 +425,7 @@ def loaded(options: Options) -> Any:
     With --theory-only --data may hold points of the user's own: then return their description.
     """
     from empirical import FEDERATIONS, load_federation
-    from empirical.data import fingerprint
+    from empirical.data.client import content_hash
 
     name, place = options.federation, options.data
     reads = place is not None and place.is_dir() and name in FEDERATIONS
@@ -467,8 +450,7 @@ def loaded(options: Options) -> Any:
             known = "" if any(f in str(error) for f in FEDERATIONS) else f" ({[*FEDERATIONS]})"
             raise Refused(f"{error}{known}") from None
         progress.update(job, completed=1.0)
-    content = json.dumps(fingerprint(clients), sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()
+    return content_hash(clients)
 
 
 def bars() -> Progress:
@@ -638,13 +620,8 @@ def tune(options: Options) -> int:
         accuracies.append(None if lost else studies.validation_accuracy(rows))
     record = studies.tuning_record([m["config"] for m in manifests], accuracies)
     table = Table("method", "settings", *record["policies"], "mean", box=None, pad_edge=False)
-    for method, tried in record["scores"].items():
-        for row in tried:
-            best = row["settings"] == record["choice"][method]
-            shown = [*(row["accuracy"][policy] for policy in record["policies"]), row["score"]]
-            cells = ["diverged" if value is None else f"{value:.2%}" for value in shown]
-            words = ", ".join(f"{name} = {value:g}" for name, value in row["settings"].items())
-            table.add_row(method, words, *cells, style="bold green" if best else None)
+    for *cells, chosen in studies.tuning_rows(record):
+        table.add_row(*cells, style="bold green" if chosen else None)
     console.print(table, highlight=False)
     place = options.out / "tuning" / f"{Path(options.federation).name}.json"
     console.print(write_atomically(place, to_json(record, "the choice")), style="cyan")
@@ -736,6 +713,7 @@ def command(options: Options) -> int:
 def explain(error: Exception, options: Options) -> int:
     """Turn an expected error into one sentence and its exit code (2 or 3); raise any other."""
     from empirical.executor import TaskError
+    from figures._files import left_traceback
     from figures.index import BadIndex
     from figures.records import DamagedRun, MissingRun, OutputError
 
@@ -744,22 +722,10 @@ def explain(error: Exception, options: Options) -> int:
         return 2
     if isinstance(error, TaskError):
         failure = str(error).rstrip(".")
-        complain(f"{failure}. {left_traceback(error, options.out)}; finished runs are kept.")
+        where = left_traceback(options.out, f"{error}\n\n{error.details}")
+        complain(f"{failure}. {where}; finished runs are kept.")
         return 3
     raise error
-
-
-def left_traceback(error: Any, out: Path) -> str:
-    """Write the traceback of a failed task to a file; say where it is."""
-    from figures._files import OutputError, write_atomically
-
-    with suppress(RuntimeError):
-        out = out.expanduser()
-    try:
-        trace = write_atomically(out / "traceback.txt", f"{error}\n\n{error.details}")
-        return f"Its traceback is in {trace}"
-    except OutputError as trouble:
-        return f"Its traceback is lost ({trouble})"
 
 
 def delivered(code: Any) -> Any:

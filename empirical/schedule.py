@@ -74,6 +74,18 @@ def available(device: object) -> torch.device:
     return place
 
 
+def chosen_device(name: str) -> str:
+    """The device called `name`; "auto" is CUDA where there is any, else the CPU.
+
+    Raises:
+        ValueError: an unknown device, or CUDA where there is none.
+    """
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    available(name)
+    return name
+
+
 def participants(names: list[str], schedule: Schedule, round_: int) -> list[str]:
     """Who trains in a round: round(fraction · N) names drawn without replacement, at least one.
 

@@ -97,6 +97,16 @@ def write_atomically(path: Path, content: bytes | str) -> Path:
     return path
 
 
+def left_traceback(out: Path, text: str) -> str:
+    """Writes the traceback of a failed task to a file in the results; says where it is."""
+    with suppress(RuntimeError):  # no home folder
+        out = out.expanduser()
+    try:
+        return f"Its traceback is in {write_atomically(out / 'traceback.txt', text)}"
+    except OutputError as trouble:
+        return f"Its traceback is lost ({trouble})"
+
+
 def to_json(value: object, what: str) -> str:
     """Indented JSON in the order given; refuses NaN and what JSON has no word for."""
     try:

@@ -309,7 +309,13 @@ def test_tuning_never_sees_the_test_images(cli, toy, few_settings, tmp_path, mon
 # ---- as users see it
 
 
-@pytest.mark.parametrize("section", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "section",
+    [
+        "internal",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in EXPERIMENTS if name in HELD_OUT),
+    ],
+)
 def test_a_tiny_section_end_to_end(cli, toy, tmp_path, monkeypatch, section):
     show = paper_repro.functools.partial(paper_repro.show, section)
     real = paper_repro.replace(paper_repro.SECTIONS[section], present=show)

@@ -1,11 +1,13 @@
 """A client of a federation: its images and labels, split into training and test."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
-from jaxtyping import Float32, Int64, UInt8
+from jaxtyping import Float32, Float64, Int64, UInt8
 from torch import Tensor
 
 from empirical.checks import is_whole
@@ -132,6 +134,19 @@ def fingerprint(clients: Iterable[Client]) -> dict[str, dict[str, str]]:
             for array in fields(Split)[:2]
         }
     return prints
+
+
+def content_hash(clients: Iterable[Client]) -> str:
+    """SHA-256 of a whole federation: of its clients' names and arrays, whatever their order."""
+    content = json.dumps(fingerprint(clients), sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def as_points(clients: Iterable[Client]) -> tuple[Float64[np.ndarray, "n d"], np.ndarray]:
+    """The training images of all clients as points in [0, 1]^d, and each one's client by name."""
+    members = as_clients(clients)
+    x = np.concatenate([c.train.images.numpy().reshape(len(c.train), -1) for c in members])
+    return x / 255.0, np.repeat([c.name for c in members], [len(c.train) for c in members])
 
 
 def _sha256(tensor: Tensor) -> str:

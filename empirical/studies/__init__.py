@@ -18,6 +18,7 @@ from empirical.studies.tuning import (
     tried,
     tuning_plan,
     tuning_record,
+    tuning_rows,
     validation_accuracy,
 )
 
@@ -40,5 +41,6 @@ __all__ = [
     "tried",
     "tuning_plan",
     "tuning_record",
+    "tuning_rows",
     "validation_accuracy",
 ]

@@ -53,7 +53,7 @@ _WHOLE: dict[str, Any] = {
     "batch_sizes": _BATCH_SIZES,
 }
 _BRIEF: dict[str, Any] = {
-    "epochs": 2,  # in all, as many as the usual runs have
+    "epochs": 2,
     "local_epochs": (1, 2),
     "fractions": (1.0, 0.2),
     "per_domain": (1, 2),
@@ -69,11 +69,9 @@ PRESETS: dict[str, Preset] = {
             "convergence": Size(rounds=5, seeds=3),
             "compatibility": Size(rounds=1, seeds=2, folds=1, orders=("shuffled",)),
             "internal": Size(rounds=5, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
-            "external": Size(
-                rounds=2, seeds=2, measure_every=2, methods=("fedavg", "fedprox", "fedbn")
-            ),
-            "analysis": Size(rounds=2, seeds=2, measure_every=2, folds=1, **_BRIEF),
-            "tuning": Size(rounds=2, seeds=1, measure_every=2),
+            "external": Size(rounds=1, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
+            "analysis": Size(rounds=1, seeds=2, folds=1, **_BRIEF),
+            "tuning": Size(rounds=1, seeds=1),
         },
     ),
     "default": Preset(

@@ -1,6 +1,6 @@
 """Choosing hyper-parameters on validation images: the runs, their scores, the choice."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,3 +150,13 @@ def tuning_record(
         "choice": {method: dict(choose(method, rows)) for method, rows in table.items()},
         "runs": {"schedule": dict(first["schedule"]), "validation": True},
     }
+
+
+def tuning_rows(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """The candidates as rows for people: method, settings, each policy, mean, whether chosen."""
+    for method, candidates in record["scores"].items():
+        for tried in candidates:
+            values = [*(tried["accuracy"][p] for p in record["policies"]), tried["score"]]
+            words = ", ".join(f"{name} = {value:g}" for name, value in tried["settings"].items())
+            cells = ["diverged" if value is None else f"{value:.2%}" for value in values]
+            yield method, words, *cells, tried["settings"] == record["choice"][method]

@@ -16,7 +16,7 @@ from figures.report import Picture, Report, Sheet, sheet, write_report
 from figures.tables import Layout, write_table
 
 Manifests = Mapping[str, Mapping[str, Any]]
-OPTIONS = ("section", "preset", "federation", "data", "seeds")
+OPTIONS = ("section", "preset", "federation", "data", "seeds", "folds")
 
 
 @dataclass(frozen=True)
