@@ -43,7 +43,15 @@ def choices(table: pl.DataFrame, policies: list[str]) -> Figure:
         series = OUTSIDE if name == "outside" else INSIDE
         series = {key: style for key, style in series.items() if key in rows["series"]}
         spread = 0.4 if len(series) > 1 else 0.0
-        axis = Axis(TITLES, names, series, "test accuracy (%)", joined=False, spread=spread)
+        axis = Axis(
+            TITLES,
+            names,
+            series,
+            "test accuracy (%)",
+            joined=False,
+            spread=spread,
+            within=(0.0, 100.0),
+        )
         dots(ax, rows, axis)
         ax.set_title(TITLES[name])
         ax.set_xlabel(axis.measured)

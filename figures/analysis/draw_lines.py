@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from figures.experiments.dot_panels import limited
 from figures.style import INK, Look, letter, look, panels
 
 POLICIES = ("aggregated", "client_specific")
@@ -39,6 +40,7 @@ def lines(curves: pl.DataFrame, paired: pl.DataFrame, setting: Setting) -> Figur
         if rows.height:
             left.plot(rows["value"], rows["mean"], **_line(style))
             left.fill_between(rows["value"], *_ends(rows), **style.band())
+    left.set_ylim(*limited(left.get_ylim(), (0.0, 100.0)))
     left.set_title("test accuracy (%), mean over the clients")
     right.axhline(0.0, color=INK, linewidth=0.8, linestyle=":")
     for k, (name, style) in enumerate(MINUS.items()):

@@ -24,6 +24,7 @@ class Axis:
         joined: whether a line joins the marks of a row: they are pairs.
         abreast: panels beside one another.
         spread: how far apart, in rows, the first and the last series of a row are.
+        within: the values that there can be; intervals of few seeds reach beyond.
     """
 
     panels: Mapping[str, str]
@@ -34,6 +35,7 @@ class Axis:
     joined: bool = True
     abreast: int = 3
     spread: float = 0.36
+    within: tuple[float, float] | None = None
 
 
 def dot_panels(table: pl.DataFrame, axis: Axis) -> Figure:
@@ -83,7 +85,15 @@ def dots(ax: Axes, rows: pl.DataFrame, axis: Axis) -> None:
     ax.grid(visible=False, axis="y")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=4, min_n_ticks=3))
     ax.margins(x=0.08)
+    if axis.within is not None:
+        ax.set_xlim(*limited(ax.get_xlim(), axis.within))
     _lost(ax, rows, keys, place)
+
+
+def limited(limits: tuple[float, float], within: tuple[float, float]) -> tuple[float, float]:
+    """Limits of an axis that end, with room for a mark, where its values do."""
+    room = 0.03 * (within[1] - within[0])
+    return max(limits[0], within[0] - room), min(limits[1], within[1] + room)
 
 
 def _pitch(axis: Axis) -> float:

@@ -97,7 +97,7 @@ def _methods_caption(summary: Summary) -> str:
         "server's statistics. Client-specific BN: adapted by Eqs. (3), (4), τ = 0.9, n_t = 32, "
         "γ and β the clients' mean, a shuffled stream. Marks: "
         f"{means(summary.seeds)}; a grey line joins the policies of a method, in "
-        f"the first row FedAvg and FedBN. Every panel has its own scale.{step}"
+        f"the first row FedAvg and FedBN. Every panel has its own scale, within 0 to 100.{step}"
     )
 
 

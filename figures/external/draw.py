@@ -47,7 +47,7 @@ def harm_marks(summary: Summary) -> pl.DataFrame:
 
 def accuracies(table: pl.DataFrame, panels: Mapping[str, str], rows: Mapping[str, str]) -> Figure:
     """Draw accuracy by method or way (`row`), the model (`series`) and the client (`panel`)."""
-    return dot_panels(table, Axis(panels, rows, SERIES, "test accuracy (%)"))
+    return dot_panels(table, Axis(panels, rows, SERIES, "test accuracy (%)", within=(0.0, 100.0)))
 
 
 def harms(

@@ -58,6 +58,7 @@ def _caption(summary: Summary) -> str:
         f"Test accuracy after round {nets['rounds']}, {nets['net']}, each client with the BN that "
         f"the policy gives it. Marks: {means(summary.seeds)}; a grey line joins the policies of "
         "a method, in the first row FedAvg and FedBN. Worst client: smallest accuracy of a "
-        "client, per seed. Every panel has its own scale. Seeds that diverged are left out."
+        "client, per seed. Every panel has its own scale, within 0 to 100. Seeds that diverged "
+        "are left out."
         f"{step}{fewer}"
     )

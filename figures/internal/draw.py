@@ -24,4 +24,4 @@ def accuracy_marks(summary: Summary) -> pl.DataFrame:
 def accuracies(table: pl.DataFrame, panels: dict[str, str], rows: dict[str, str]) -> Figure:
     """Draw the accuracy by client and method; `panels` and `rows` say what they are called."""
     series = {policy: look(policy) for policy in POLICIES}
-    return dot_panels(table, Axis(panels, rows, series, "test accuracy (%)"))
+    return dot_panels(table, Axis(panels, rows, series, "test accuracy (%)", within=(0.0, 100.0)))

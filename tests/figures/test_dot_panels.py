@@ -96,3 +96,14 @@ def test_rows_that_are_not_named_are_left_out():
     table = marks([row("a", "unknown", "aggregated", 1.0), row("a", "moon", "aggregated", 2.0)])
     (ax,) = dot_panels(table, axis(["a"])).axes
     assert drawn(ax, "aggregated") == [(2.0, pytest.approx(0.82))]
+
+
+def test_an_axis_ends_where_its_values_do():
+    wide = marks([row("a", "moon", "aggregated", 60.0, 80.0)])
+    (free,) = dot_panels(wide, axis(["a"])).axes
+    assert free.get_xlim()[0] < -20 and free.get_xlim()[1] > 140
+    (ends,) = dot_panels(wide, axis(["a"], within=(0.0, 100.0))).axes
+    assert ends.get_xlim() == pytest.approx((-3.0, 103.0))  # room for a mark at either end
+    narrow = marks([row("a", "moon", "aggregated", 60.0, 1.0)])
+    (inside,) = dot_panels(narrow, axis(["a"], within=(0.0, 100.0))).axes
+    assert 58 < inside.get_xlim()[0] < 59 and 61 < inside.get_xlim()[1] < 62
