@@ -11,6 +11,7 @@ from figures.style import look
 EPOCHS, DATA, DOMAINS = (f"figures/{name}.pdf" for name in ("epochs", "data", "domains"))
 MOMENTUM, CHOICE = "figures/momentum.pdf", "figures/choice.pdf"
 AHEAD = "Client-specific BN is ahead of aggregated BN with"
+HERE = "here; FedBN, Fig. 4 (b), (c)"
 OWN = "derived here; UniFed, Eqs. (3), (4)"
 
 
@@ -29,6 +30,9 @@ def judge(summary: Summary) -> Iterator[Claim]:
     for value, found in summary.domains.ahead.items():
         words = f"{AHEAD} {value:g} client{'s' * (value != 1)} a domain"
         yield found.claim(f"domains.{value:g}", words, "FedBN, Fig. 4 (c)", DOMAINS)
+    for value, found in summary.domains.alone.items():
+        words = f"FedBN is ahead of training alone with {value:g} client{'s' * (value != 1)}"
+        yield found.claim(f"domains.local.{value:g}", f"{words} a domain", HERE, DOMAINS)
     yield from _outside(summary)
 
 

@@ -115,6 +115,7 @@ def _streams_caption(summary: Summary) -> str:
     return (
         "Accuracy on a shuffled stream minus that on the same images sorted by class, or with "
         "contrast that fades and brightness that grows as they come, τ = 0.9, n_t = 32; FedBN's "
-        "model where no other is named. Right of zero the order harms. Paired by "
-        f"seed; marks: {means(summary.seeds)}."
+        "model where no other is named. Right of zero the order harms; what fixed statistics "
+        "answer does not depend on the order of the same images. Paired by seed; marks: "
+        f"{means(summary.seeds)}."
     )

@@ -174,7 +174,7 @@ def test_clients_are_averaged_within_their_domain_first():
     assert by_domain(pl.DataFrame(plain))["value"].to_list() == pytest.approx([0.5])
 
 
-def test_clients_a_domain_begin_with_one_and_leave_local_training_out():
+def test_clients_a_domain_begin_with_one_and_leave_local_training_out_unless_dealt():
     records = Records()
     for seed in range(2):
         usual(records, seed, 0.7, 0.8)
@@ -183,10 +183,30 @@ def test_clients_a_domain_begin_with_one_and_leave_local_training_out():
             names = [f"{name}/{k}" for name in CLIENTS for k in (1, 2)]
             config = training_config("fedavg", policy, seed, per_domain=2)
             trained(records, config, value, names)
-    sweep = made(records).domains
+    summary = made(records)
+    sweep = summary.domains
     assert sweep.values == [1.0, 2.0]
     assert {series for _, series in sweep.cells} == set(POLICIES)
     assert sweep.ahead[2.0].difference.mean == pytest.approx(0.06)
+    assert {claim.id for claim in content(summary).claims} == {"domains.1", "domains.2"}
+
+
+def test_local_training_is_compared_where_it_was_dealt_out_too():
+    records = Records()
+    names = [f"{name}/{k}" for name in CLIENTS for k in (1, 2)]
+    for seed in range(3):
+        usual(records, seed, 0.7, 0.8)
+        alone(records, seed, 0.6)
+        for algorithm, policy, value in (
+            ("fedavg", "client_specific", 0.5 + 0.01 * seed),
+            ("local", "client_specific", 0.4),
+        ):
+            trained(records, training_config(algorithm, policy, seed, per_domain=2), value, names)
+    summary = made(records)
+    found = summary.domains.alone[2.0].difference
+    assert (found.mean, found.lower, found.upper) == pytest.approx(student([0.10, 0.11, 0.12]))
+    ids = {claim.id for claim in content(summary).claims}
+    assert ids == {"domains.1", "domains.local.1", "domains.local.2"}
 
 
 def test_a_diverged_training_is_said_with_its_round_and_left_out():
