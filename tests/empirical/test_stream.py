@@ -102,6 +102,7 @@ def test_a_drifting_stream_is_the_shuffled_one_changed_by_place() -> None:
     ("images", "batch_size", "last", "sizes", "note"),
     [
         (8, 4, "kept", [4, 4], None),
+        (8, 4, "joined", [4, 4], None),
         (11, 4, "kept", [4, 4, 3], "the last batch has 3"),
         (11, 4, "joined", [4, 7], "joined to the one before it, which has 7"),
         (9, 4, "kept", [4, 5], "the last batch of one image is folded into the one before it: 5"),
