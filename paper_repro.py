@@ -370,8 +370,8 @@ def checked(options: Options) -> Options:
     options = replace(options, out=out)
     if options.redraw:
         return options
-    from empirical.executor import usable_cores
     from empirical.schedule import chosen_device
+    from empirical.worker import usable_cores
 
     try:
         device = chosen_device(options.device)

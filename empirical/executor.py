@@ -85,12 +85,6 @@ class _Worker:
     task: str = ""
 
 
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
 def run_tasks(
     function: Task, tasks: Mapping[str, object], *, workers: int, threads: int = 1
 ) -> Iterator[Progress | Result]:

@@ -41,6 +41,12 @@ def work(function: Task, pipe: Connection, threads: int) -> None:
             pipe.send_bytes(answer)
 
 
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
 def threads_in_use() -> dict[str, int]:
     """Threads of the libraries that compute in this process, by kind, for a manifest."""
     counts = {pool["user_api"]: pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
