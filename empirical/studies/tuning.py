@@ -103,7 +103,8 @@ def choose(method: str, candidates: Sequence[Candidate]) -> Mapping[str, float]:
     if not finished:
         return authors
     best = max(c.score for c in finished if c.score is not None)
-    tied = [c.settings for c in finished if c.score == best]
+    # Scores are counts of images over their number: equal ones differ in the last bit at most.
+    tied = [c.settings for c in finished if c.score is not None and c.score > best - 1e-9]
     return min(tied, key=lambda s: (s != authors, *s.values()))
 
 

@@ -78,6 +78,16 @@ def test_ties_go_to_the_authors_default_and_else_to_the_smaller():
     assert choose("fedprox", tried) == {"mu": 0.001}
 
 
+def test_a_tie_in_images_is_a_tie_however_the_means_round():
+    # (495 + 516)/596 and (493 + 518)/596 images are right; their means differ in the last bit.
+    default = (0.8305369127516777, 0.8657718120805369)
+    other = (0.8271812080536912, 0.8691275167785235)
+    assert sum(default) / 2 < sum(other) / 2
+    assert choose("fedprox", candidates("fedprox", (0.8, 0.8), default, (0.8, 0.8), other)) == {
+        "mu": 0.01
+    }
+
+
 def test_what_diverged_is_never_chosen():
     tried = candidates("fedprox", (0.1, 0.1), (0.2, 0.2), (0.99, None), (None, None))
     assert [c.score for c in tried] == [0.1, 0.2, None, None]
