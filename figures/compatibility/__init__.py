@@ -1,14 +1,25 @@
 """The section `compatibility`: Table I of the paper, its figures, claims and a report."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from figures.compatibility.captions import FIGURES, METHOD_NOTES
+from figures.compatibility.captions import (
+    FIGURES,
+    HEAD,
+    MEAN_MARK,
+    MEAN_ROW,
+    METHOD_NOTES,
+    PARTED,
+    TUNED,
+)
 from figures.compatibility.draw import dumbbells
 from figures.compatibility.draw_curves import curves
+from figures.compatibility.draw_gains import effects
+from figures.compatibility.gains import gains, judge_gains
 from figures.compatibility.judgement import judge
 from figures.compatibility.layouts import tables
 from figures.compatibility.summary import TARGET, Summary, summarise
@@ -37,7 +48,8 @@ def present(
     content = Content(
         title="Compatibility",
         lead=LEAD,
-        claims=list(judge(summary)),
+        # Beside the external claims, which alone would be read as the training's.
+        claims=sorted((*judge(summary), *judge_gains(summary)), key=lambda c: ".faster." in c.id),
         drawings=drawings(summary, words),
         tables=list(tables(summary, words)),
         whole={"curves": summary.curves},
@@ -52,6 +64,8 @@ def drawings(summary: Summary, words: Mapping[str, Any]) -> dict[str, Drawing]:
     makers = {}
     if summary.rows:
         makers["compatibility"] = lambda: dumbbells(summary)
+    if gains(summary).drawn:
+        makers["gains"] = lambda: effects(summary)
     if summary.curves.height:
         makers["curves"] = lambda: curves(summary, "accuracy")
         makers["losses"] = lambda: curves(summary, "loss")
@@ -89,7 +103,28 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
         "dagger_inside": "† Per-FedAvg: after its adaptation step. " * marked,
         "measured": ", ".join(map(str, rounds)) if len(rounds) < 12 else f"0 to {rounds[-1]}",
         "schedule": _schedule(schedules),
+        **_apart(summary),
         "lost": f" Left out: {'; '.join(summary.lost)}." if summary.lost else "",
+    }
+
+
+def _apart(summary: Summary) -> dict[str, str]:
+    """Say what Table I's cells join, and what the rows do not have in common."""
+    found, chosen = gains(summary), summary.settings.filter(chosen=TUNED)
+    shown = {row.method for row in found.rows}
+    momenta = {
+        json.loads(settings).get("momentum")
+        for settings in chosen.filter(algorithm="fednova")["settings"]
+    } - {None, 0.0}
+    which = f" (FedNova's momentum of {_joined(momenta)}, {TUNED}, among them)" if momenta else ""
+    headed = "moon" in set(summary.settings.drop_nulls("projection")["algorithm"])
+    return {
+        "parted": PARTED * bool(found.rows),
+        "head": HEAD * headed,
+        "hyper": f"Hyper-parameters{which} are in the table “settings”. ",
+        "mean_row": MEAN_ROW.format(counted=found.counted) * bool(found.effects),
+        "mean_mark": MEAN_MARK.format(counted=found.counted) * bool(found.effects),
+        "meta": "Per-FedAvg: its un-adapted meta-model. " * ("perfedavg" in shown),
     }
 
 

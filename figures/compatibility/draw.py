@@ -1,6 +1,7 @@
 """Dumbbells: accuracy with either kind of BN, inside and outside, one row a method."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +22,7 @@ VERDICTS = {"supported": ("^", SPECIFIC), "contradicted": ("v", AGGREGATED)}
 
 def dumbbells(summary: Summary) -> Figure:
     """Draw the internal accuracy and, where clients were left out, the external one."""
-    rows = sorted(summary.rows, key=_height)
+    rows = ordered(summary.rows)
     kinds = ["internal"] + ["external"] * bool(summary.folds)
     height = 0.26 * len(rows) + 0.95
     figure, axes = panels(1, len(kinds), width="double", ratio=height / DOUBLE, sharey=True)
@@ -38,8 +39,12 @@ def dumbbells(summary: Summary) -> Figure:
     return figure
 
 
-def _height(row: Row) -> float:
+def ordered(rows: Sequence[Row]) -> list[Row]:
     """Sort by internal accuracy with client-specific BN, the highest first, the lost last."""
+    return sorted(rows, key=_height)
+
+
+def _height(row: Row) -> float:
     found = row.internal[SPECIFIC].interval or row.internal[AGGREGATED].interval
     return 1.0 if found is None else -found.mean
 
@@ -70,49 +75,56 @@ def _row(ax: Axes, k: int, row: Row, kind: str) -> None:
 
 
 def _frame(ax: Axes, rows: Sequence[Row]) -> None:
-    """Name the methods, and enter the legend's marks."""
+    """Name the methods, enter the legend's marks, and end the axis where accuracies do."""
     known = looks(row.method for row in rows)
     names = [known[r.method].label + "†" * (r.method in METHOD_NOTES) for r in rows]
     for policy in POLICIES:
         ax.plot([], [], **look(policy).points())
-    ax.set_yticks(range(len(rows)), names)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
-    ax.grid(axis="y", linewidth=0.3)
-    ax.spines["left"].set_visible(False)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10], min_n_ticks=3))
+    name_rows(ax, names)
     ax.margins(x=0.05)
     # An interval of few seeds may reach beyond what an accuracy can be.
     low, high = ax.get_xlim()
     ax.set_xlim(max(low, 0.0), min(high, 100.0))
 
 
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """A row for each name, the first on top, on a grid."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+    ax.grid(axis="y", linewidth=0.3)
+    ax.spines["left"].set_visible(False)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10], min_n_ticks=3))
+
+
 def _differences(ax: Axes, rows: Sequence[Row], kind: str, summary: Summary) -> None:
     """Write the differences beside the panel, each with the sign of its verdict."""
-    beside = ax.get_yaxis_transform()
     for k, row in enumerate(rows):
-        if kind not in row.differences:
-            continue
-        marker, policy = VERDICTS.get(summary.verdicts[row.method, kind][0], ("o", None))
-        colour = MUTED if policy is None else look(policy).colour
-        face = "none" if policy is None else colour
-        ax.plot(
-            [1.04],
-            [k],
-            marker,
-            transform=beside,
-            clip_on=False,
-            markersize=4.2,
-            markerfacecolor=face,
-            markeredgecolor=colour,
-            markeredgewidth=0.8,
-        )
-        text = difference_text(row.differences[kind], of=summary.seeds)
-        ink = MUTED if policy is None else INK
-        style = {"va": "center", "fontsize": 8, "color": ink, "linespacing": 1.0}
-        ax.text(1.08, k, text, transform=beside, **style)
-    # On the line of the title.
+        if kind in row.differences:
+            text = difference_text(row.differences[kind], of=summary.seeds)
+            beside(ax, k, text, summary.verdicts[row.method, kind][0])
+    head_beside(ax)
+
+
+def beside(
+    ax: Axes, k: int, text: str, verdict: str | None = None, decided: str | None = None
+) -> None:
+    """Write beside row k; a verdict has a sign in the policy's colour or that of `decided`."""
+    where = ax.get_yaxis_transform()
+    marker, policy = VERDICTS.get(verdict or "", ("o", None))
+    colour = MUTED if policy is None else decided or look(policy).colour
+    if verdict is not None:
+        sign: dict[str, Any] = {"clip_on": False, "markersize": 4.2, "markeredgewidth": 0.8}
+        sign |= {"markerfacecolor": "none" if policy is None else colour}
+        ax.plot([1.04], [k], marker, transform=where, markeredgecolor=colour, **sign)
+    ink = MUTED if policy is None else INK
+    style = {"va": "center", "fontsize": 8, "color": ink, "linespacing": 1.0}
+    ax.text(1.08, k, text, transform=where, **style)
+
+
+def head_beside(ax: Axes) -> None:
+    """Say, on the line of the title, that what stands beside is in points."""
     head = {"xycoords": "axes fraction", "textcoords": "offset points", "fontsize": 8}
     ax.annotate("points", (1.08, 1.0), (0, 5), color=MUTED, **head)
 

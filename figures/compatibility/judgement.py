@@ -16,8 +16,8 @@ KINDS = {
         "figures/compatibility.pdf",
     ),
     "external": (
-        "{method}: client-specific BN gives a higher external accuracy (Eqs. (3), (4)) than "
-        "aggregated BN",
+        "{method}: client-specific BN served by Eqs. (3), (4) gives a higher external accuracy "
+        "than aggregated BN with the server's statistics",
         f"{TABLE}; Eqs. (3), (4)",
         "points",
         "figures/compatibility.pdf",

@@ -19,6 +19,7 @@ from figures.compatibility.columns import (
     pair_types,
     word_table,
 )
+from figures.compatibility.layout_gains import gains_table
 from figures.compatibility.summary import SERVED, TARGET, Summary
 from figures.experiments.cells import NONE, Cell, column_types
 from figures.experiments.measures import POLICIES
@@ -43,6 +44,7 @@ def tables(summary: Summary, words: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the tables that have rows, with their captions filled in from `words`."""
     for name, make in (
         ("compatibility", _compatibility),
+        ("gains", gains_table),
         ("worst", _worst),
         ("rounds", _rounds),
         ("settings", _settings),
@@ -51,7 +53,11 @@ def tables(summary: Summary, words: Mapping[str, Any]) -> Iterator[Table]:
         frame, shown, headings, groups = make(summary)
         title, caption = TABLES[name]
         layout = Layout(
-            caption.format(**words), f"tab:{name}", headings, groups=groups, compact=bool(groups)
+            caption.format(**words).strip(),
+            f"tab:{name}",
+            headings,
+            groups=groups,
+            compact=bool(groups),
         )
         if frame.height:
             yield Table(name, title, frame, layout, shown)
@@ -131,14 +137,18 @@ def _settings(summary: Summary) -> Made:
     numbers, cells = [], []
     for row, label in labelled(summary):
         own = summary.settings.filter(pl.col("algorithm") == row.method)
-        for settings, chosen in own.select("settings", "chosen").rows():
+        for settings, chosen, model, head in own.drop("algorithm").rows():
             values = json.loads(settings)
             text = ", ".join(f"{key} = {value}" for key, value in values.items()) or NONE
             source = "not recorded" if chosen is None else chosen
-            numbers.append({"method": row.method, "settings": settings, "chosen": source})
-            cells.append({"method": label.rstrip("†"), "settings": text, "chosen": source})
+            net = f"{model} + projection head ({head})" if head is not None else model
+            own_net = {"model": model, "projection": head}
+            numbers.append({"method": row.method, "settings": settings, "chosen": source} | own_net)
+            shown = {"method": label.rstrip("†"), "settings": text, "chosen": source, "model": net}
+            cells.append(shown)
     headings = {"method": "method", "settings": "hyper-parameters", "chosen": "where from"}
-    types: Types = dict.fromkeys(headings, pl.String)
+    headings |= {"model": "net"}
+    types: Types = {**dict.fromkeys(headings, pl.String), "projection": pl.Int64}
     return number_table(numbers, types), word_table(cells, headings), headings, []
 
 

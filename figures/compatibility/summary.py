@@ -63,7 +63,7 @@ class Summary:
             verdict and Holm-adjusted p.
         curves: loss and accuracy per method, policy and measured round, with intervals.
         serving: (method, policy, variant) -> external accuracy.
-        settings: the methods' hyper-parameters and where they come from.
+        settings: the methods' hyper-parameters, where they come from, and their nets.
         folds: the clients left out in turn; empty where none was.
         seeds: the largest number of seeds behind a cell, diverged ones counted.
         lost: one sentence for each method and policy of which runs diverged.
@@ -95,7 +95,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         curves=parts.curves(),
         serving={key: cell for key, cell in parts.served.items() if cell.values},
         settings=of(every, study="training")
-        .select("algorithm", "settings", "chosen")
+        .select("algorithm", "settings", "chosen", "model", "projection")
         .unique(maintain_order=True),
         folds=every["held_out"].drop_nulls().unique(maintain_order=True).to_list(),
         seeds=every["seed"].n_unique(),

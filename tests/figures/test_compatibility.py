@@ -39,6 +39,12 @@ WORDS = dict.fromkeys(
         "dagger",
         "dagger_inside",
         "measured",
+        "head",
+        "hyper",
+        "mean_row",
+        "meta",
+        "parted",
+        "schedule",
     ),
     "",
 )
@@ -273,9 +279,9 @@ def test_settings_and_where_they_come_from_are_shown():
         trained(records, training_config("fedavg", policy, 0, "mnist-m"), 0.7)
     found = shown(made(records), "settings")
     assert found == {
-        "FedAvg": ("–", "not recorded"),
-        "FedProx": ("mu = 0.01", "chosen on validation images"),
-        "FedBN": ("–", "not recorded"),
+        "FedAvg": ("–", "not recorded", "compact_cnn"),
+        "FedProx": ("mu = 0.01", "chosen on validation images", "compact_cnn"),
+        "FedBN": ("–", "not recorded", "compact_cnn"),
     }
 
 
@@ -313,7 +319,8 @@ def all_lost():
     return pair(pair(Records(), "fedavg", 0, 3, 4), "moon", 0, 5, 6)
 
 
-ALL = {"compatibility", "curves", "losses"}
+TRAINED = {"compatibility", "curves", "losses"}
+ALL = TRAINED | {"gains"}
 PARTS = {
     "nothing": (Records, set()),
     "one seed": (
@@ -324,8 +331,8 @@ PARTS = {
         lambda: table_one(2, FOLDS[:1], ("perfedavg",)),
         ALL,
     ),
-    "no folds": (both_without_folds, ALL),
-    "one policy, nothing served": (one_policy, ALL),
+    "no folds": (both_without_folds, TRAINED),
+    "one policy, nothing served": (one_policy, TRAINED),
     "two methods": (two_methods, ALL),
     "all diverged": (all_lost, {"compatibility"}),
 }
@@ -371,15 +378,15 @@ def test_the_whole_section_lies_on_disk(whole):
     written = {path.relative_to(folder).as_posix() for path in product.written}
     files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert written == files
-    names = {"compatibility", "worst", "rounds", "settings", "serving"}
+    names = {"compatibility", "gains", "worst", "rounds", "settings", "serving"}
     expected = {f"tables/{name}.{kind}" for name in names for kind in ("csv", "tex")}
     assert {f for f in files if f.startswith("tables/")} == expected | {"tables/all_curves.csv"}
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("<img") == 3
+    assert page.count("<img") == 4
     assert "Left out of the means: SCAFFOLD, aggregated BN: diverged (round 7)" in page
     assert "--section compatibility" in page and "averaged over the federations" in page
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
-    assert len(claims) == 3 + 4 + 3
+    assert len(claims) == 3 + 4 + 3 + 2
     no_number(folder)
 
 
