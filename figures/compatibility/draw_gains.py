@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures.compatibility.columns import POLICY_NAMES
-from figures.compatibility.draw import beside, head_beside, name_rows, ordered
+from figures.compatibility.draw import PAPER, beside, head_beside, name_rows, ordered
 from figures.compatibility.gains import EFFECTS, Gain, Gains, gains
 from figures.compatibility.summary import AGGREGATED, SPECIFIC, Summary
 from figures.experiments.cells import difference_text
@@ -53,7 +53,7 @@ def _panel(ax: Axes, name: str, rows: list[Gain], found: Gains, seeds: int) -> N
             beside(ax, k, difference_text(effect, of=seeds))
         elif why := _why(row, name):
             where = ax.get_yaxis_transform()
-            style = {"va": "center", "ha": "right", "fontsize": 8, "color": MUTED}
+            style = {"va": "center", "ha": "right", "fontsize": 8, "color": MUTED, "bbox": PAPER}
             ax.text(0.98, k, why, transform=where, **style)
     mean = found.effects.get(name)
     if mean is not None:
