@@ -21,8 +21,10 @@ def fednova(momentum: float = 0.0, mu: float = 0.0) -> Algorithm:
 
     which is zero where Σ p_i J_i is least, up to O(η), whatever the A_i. τ_eff is the mean number
     of steps: Σ p_i A_i, or Σ p_i K_i with a proximal term, which shortens A_i but is no reason for
-    a shorter step; p runs over the participants. Statistics and what stays with a client are not
-    normalised; its momentum acts on every parameter that it trains, and starts at zero each round.
+    a shorter step. p runs over the participants, made to sum to one: where sizes are unequal and
+    not all take part it leans as FedAvg's does (see `fedavg`). Statistics and what stays with a
+    client are not normalised; its momentum acts on every parameter that it trains, and starts at
+    zero each round.
 
     Args:
         momentum: ρ of the clients' SGD, in [0, 1); the default of the authors' parser, plain SGD.
