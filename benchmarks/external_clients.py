@@ -34,6 +34,7 @@ SIZES = (2, 8, 32, 128)
 _OWN = "client_specific"
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "aggregated BN: `server`": ("aggregated", {"variant": "server"}),
+    "aggregated BN: `adapted`": ("aggregated", {"variant": "adapted"}),
     **{f"`{variant}`": (_OWN, {"variant": variant}) for variant in VARIANTS},
     '`adapted`, prediction="before"': (_OWN, {"prediction": "before"}),
     '`adapted`, batch_variance="unbiased"': (_OWN, {"batch_variance": "unbiased"}),

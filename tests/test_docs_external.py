@@ -72,7 +72,7 @@ def test_the_tables_are_those_that_the_command_prints() -> None:
     page = [line for line in ROWS.findall(TEXT) if re.search(r"\d\d\.\d \|$", line)]
     printed = [line for line in tables(outside, list(clients.values()), 10, 0) if " | " in line]
     printed = [line for line in printed if re.search(r"\d\d\.\d \|$", line)]
-    assert len(page) == len(printed) == 25
+    assert len(page) == len(printed) == 26
     for one, other in zip(page, printed, strict=True):
         assert one.split("|")[1] == other.split("|")[1]
         values = [[float(v) for v in line.split("|")[2:-1]] for line in (one, other)]
