@@ -23,7 +23,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 from empirical import Client, Schedule, Split, build_algorithm, build_model, federate, run_tasks
-from empirical.batches import batches
+from empirical.batches import steps
 from empirical.bn_policy import CLIENT_SPECIFIC
 from empirical.evaluate import BATCH
 
@@ -71,7 +71,7 @@ def bare_steps(name: str, federation: list[Client]) -> float:
 
     def work() -> None:
         for x, y, client in data:
-            for rows in batches(client, len(y), Schedule(1), 1):
+            for (rows,) in steps(client, len(y), Schedule(1), 1):
                 loss = functional.cross_entropy(net(x[rows]), y[rows])
                 grads = torch.autograd.grad(loss, weights)
                 with torch.no_grad():

@@ -19,18 +19,13 @@ def batch_sizes(images: int, batch_size: int) -> list[int]:
     return sizes
 
 
-def batches(
-    client: str, images: int, schedule: Schedule, round_: int
-) -> Iterator[Int64[Tensor, " batch"]]:
-    """Row numbers of each batch of a round's local epochs, shuffled anew each epoch."""
-    for step in steps(client, images, schedule, round_):
-        yield from step
-
-
 def steps(
     client: str, images: int, schedule: Schedule, round_: int, each: int = 1
 ) -> Iterator[list[Int64[Tensor, " _"]]]:
-    """The batches of a round's local epochs, `each` of one epoch a step (see `in_steps`)."""
+    """Row numbers of each step's batches over a round's local epochs, shuffled anew each epoch.
+
+    A step takes `each` batches of one epoch (see `in_steps`).
+    """
     draws = generator(schedule.seed, "batches", client, round_)
     sizes = batch_sizes(images, schedule.batch_size)
     for _ in range(schedule.local_epochs):

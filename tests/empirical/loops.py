@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from empirical.batches import batches
+from empirical.batches import steps as drawn
 from empirical.bn_policy import AGGREGATED, CLIENT_SPECIFIC, CLIENT_STATISTICS
 from empirical.data.client import Client
 from empirical.schedule import Schedule, participants
@@ -76,7 +76,8 @@ def plain_federation(
             net.load_state_dict({k: state[k] for k in takes}, strict=False)
             if c.name in chosen:
                 x, y = c.train.inputs().double(), c.train.labels
-                parts = [(x[rows], y[rows]) for rows in batches(c.name, len(y), schedule, round_)]
+                order = drawn(c.name, len(y), schedule, round_)
+                parts = [(x[rows], y[rows]) for (rows,) in order]
                 train(net, sent, parts)
                 steps[c.name] = len(parts)
                 results[c.name] = {k: net.state_dict()[k].clone() for k in learned}

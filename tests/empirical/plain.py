@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from empirical.algorithm import Algorithm, Local, Memory, Report, Server
-from empirical.batches import batches
+from empirical.batches import steps
 from empirical.data.client import Client
 from empirical.schedule import Schedule
 from empirical.weights import Weights
@@ -57,7 +57,7 @@ class Copies:
         net, train = self.nets[name], self.data[name].train
         x, y = train.inputs().double(), train.labels
         named = dict(net.named_parameters())
-        for rows in batches(name, len(y), schedule, round_):
+        for (rows,) in steps(name, len(y), schedule, round_):
             loss = functional.cross_entropy(net(x[rows]), y[rows])
             grads = dict(zip(named, torch.autograd.grad(loss, list(named.values())), strict=True))
             yield grads

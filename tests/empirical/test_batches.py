@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from empirical.batches import batch_sizes, batches, in_steps, steps
+from empirical.batches import batch_sizes, in_steps, steps
 from empirical.schedule import Schedule
 
 SCHEDULE = Schedule(rounds=1, local_epochs=3, batch_size=8, seed=4)
@@ -51,10 +51,16 @@ def test_the_batches_of_a_step_come_from_one_epoch(images: int, each: int) -> No
             assert torch.cat(shown).sort().values.tolist() == list(range(images))
 
 
-def test_one_batch_a_step_is_every_batch_in_turn() -> None:
-    single = [step[0] for step in steps("a", 30, SCHEDULE, 1)]
-    assert all(map(torch.equal, single, batches("a", 30, SCHEDULE, 1)))
+def test_how_many_batches_a_step_takes_changes_neither_them_nor_their_order() -> None:
+    single = [rows for (rows,) in steps("a", 32, SCHEDULE, 1)]
+    assert [len(rows) for rows in single] == 3 * batch_sizes(32, 8)
     pairs = [rows for step in steps("a", 32, SCHEDULE, 1, 2) for rows in step]
-    assert all(map(torch.equal, pairs, batches("a", 32, SCHEDULE, 1)))
-    other = torch.cat(list(batches("a", 30, replace(SCHEDULE, seed=5), 1)))
-    assert not torch.equal(torch.cat(single), other)
+    assert len(pairs) == len(single) and all(map(torch.equal, pairs, single))
+
+
+def test_another_seed_gives_another_order() -> None:
+    one, other = (
+        torch.cat([rows for (rows,) in steps("a", 30, replace(SCHEDULE, seed=seed), 1)])
+        for seed in (4, 5)
+    )
+    assert not torch.equal(one, other)

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor, nn
 from torch.nn import functional
-from toy import bn_net, client, plain_net
+from toy import Branches, bn_net, client, plain_net
 
 from empirical.algorithm import Algorithm, mean_of_weights
 from empirical.algorithms import ALGORITHMS, build_algorithm
-from empirical.batches import batches
+from empirical.batches import steps
 from empirical.bn_policy import AGGREGATED, BN_POLICIES, CLIENT_SPECIFIC
 from empirical.federate import Run, federate
 from empirical.schedule import Schedule
@@ -104,7 +103,7 @@ def test_one_client_is_plain_sgd(name: str, policy) -> None:
     model = bn_net().train()
     x, y = alone.train.inputs().double(), alone.train.labels
     for round_ in (1, 2, 3):
-        for rows in batches("b", 17, SCHEDULE, round_):
+        for (rows,) in steps("b", 17, SCHEDULE, round_):
             model.zero_grad()
             functional.cross_entropy(model(x[rows]), y[rows]).backward()
             with torch.no_grad():
@@ -127,21 +126,6 @@ def test_the_order_of_the_clients_changes_no_bit(name: str, policy) -> None:
     assert one == two
     for who in ("server", *"abcd"):
         assert same(runs[0].state.weights(who), runs[1].state.weights(who))
-
-
-class Branches(nn.Module):
-    """Bright batches use one layer, dark ones the other, whose gradient is then None or 0."""
-
-    def __init__(self, *, zero: bool) -> None:
-        super().__init__()
-        layers = [nn.Sequential(*list(plain_net(seed).children())[:3]) for seed in (0, 1)]
-        self.layers, self.zero = nn.ModuleList(layers), zero
-        self.head = list(plain_net(2).children())[3]
-
-    def forward(self, images: Tensor) -> Tensor:
-        bright = int(images.mean() > 0)
-        used = self.layers[bright](images)
-        return self.head(used + 0 * self.layers[1 - bright](images) if self.zero else used)
 
 
 @NO_BN

@@ -15,7 +15,7 @@ from toy import Slope, bn_net, client, signs
 from empirical.algorithm import Local
 from empirical.algorithms import build_algorithm
 from empirical.algorithms.perfedavg import perfedavg
-from empirical.batches import batches
+from empirical.batches import steps
 from empirical.bn_policy import AGGREGATED, CLIENT_SPECIFIC
 from empirical.federate import Run, federate
 from empirical.local_training import adapt_before_measuring
@@ -142,8 +142,8 @@ def test_a_first_order_round_by_hand() -> None:
     #    f' = s(1/2); w_b = 0 - 2 s(1/2) = -1.2449186624037092. Label 0 first: its negative.
     # Sizes 1 : 2.
     clients = [signs("a", [1], [1]), signs("b", [1, 1], [1, 0])]
-    first = next(batches("b", 2, Schedule(1, batch_size=1), 1)).item()
-    b = (-1.0 if first == 0 else 1.0) * 1.2449186624037092
+    ((first, _),) = steps("b", 2, Schedule(1, batch_size=1), 1, 2)
+    b = (-1.0 if first.item() == 0 else 1.0) * 1.2449186624037092
     found = one_round(clients, alpha=1.0, beta=2.0)
     assert found == pytest.approx(0.7550813375962908 / 3 + 2 * b / 3, rel=1e-14)
 
@@ -207,10 +207,10 @@ def test_every_pass_moves_the_counters() -> None:
     # 1 round, 2 epochs of 12, 17, 40 and 28 images, which are 2, 2, 5 and 4 batches. FO takes
     # 1, 1, 3, 2 steps of 2 passes, HF 1, 1, 2, 2 steps of 4.
     schedule = replace(SCHEDULE, rounds=1, participation=1.0)
-    for order, passes, steps in ((1, 2, (1, 1, 3, 2)), (2, 4, (1, 1, 2, 2))):
+    for order, passes, expected in ((1, 2, (1, 1, 3, 2)), (2, 4, (1, 1, 2, 2))):
         state = finished(CLIENT_SPECIFIC, schedule, order=order).state
         found = [state.weights(n)["1.num_batches_tracked"].item() for n in "abcd"]
-        assert found == [2 * taken * passes for taken in steps]
+        assert found == [2 * taken * passes for taken in expected]
 
 
 def test_both_passes_of_the_third_batch_drop_the_same_units() -> None:

@@ -2,10 +2,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 from toy import bn_net, client, plain_net, unchecked
 
 from empirical.algorithms import build_algorithm, fedprox
-from empirical.batches import batch_sizes, batches
+from empirical.batches import batch_sizes, steps
 from empirical.bn_policy import AGGREGATED, CLIENT_SPECIFIC
 from empirical.federate import federate
 from empirical.schedule import Schedule, participants
@@ -129,11 +130,15 @@ def test_a_last_batch_of_one_is_folded(images: int, size: int, expected: list[in
 
 def test_an_epoch_sees_every_image_once_in_an_order_of_its_own() -> None:
     schedule = Schedule(1, local_epochs=3, batch_size=8)
-    rows = torch.cat(list(batches("a", 25, schedule, 1))).view(3, 25)
+
+    def order(name: str, round_: int) -> Tensor:
+        return torch.cat([rows for (rows,) in steps(name, 25, schedule, round_)]).view(3, 25)
+
+    rows = order("a", 1)
     assert torch.equal(rows.sort(1).values, torch.arange(25).expand(3, 25))
     assert not torch.equal(rows[0], rows[1])
-    assert not torch.equal(rows[0], torch.cat(list(batches("b", 25, schedule, 1)))[:25])
-    assert not torch.equal(rows[0], torch.cat(list(batches("a", 25, schedule, 2)))[:25])
+    assert not torch.equal(rows[0], order("b", 1)[0])
+    assert not torch.equal(rows[0], order("a", 2)[0])
 
 
 @pytest.mark.parametrize(

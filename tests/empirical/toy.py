@@ -52,6 +52,24 @@ class Slope(nn.Module):
         return torch.stack([torch.zeros_like(x), self.w * x], 1)
 
 
+class Branches(nn.Module):
+    """Bright batches use one layer, dark ones the other, whose gradient is then None or 0.
+
+    One last layer for both, so that MOON finds a representation.
+    """
+
+    def __init__(self, *, zero: bool) -> None:
+        super().__init__()
+        layers = [nn.Sequential(*list(plain_net(seed).children())[:3]) for seed in (0, 1)]
+        self.layers, self.zero = nn.ModuleList(layers), zero
+        self.head = list(plain_net(2).children())[3]
+
+    def forward(self, images: Tensor) -> Tensor:
+        bright = int(images.mean() > 0)
+        used = self.layers[bright](images)
+        return self.head(used + 0 * self.layers[1 - bright](images) if self.zero else used)
+
+
 class Residual(nn.Module):
     """A ResNet-like block: no batch-norm layer has "bn" in its name."""
 
