@@ -160,6 +160,7 @@ def computed(monkeypatch):
 FEW = {"rounds": 1, "seeds": 2, "methods": ("fedavg", "fedbn"), "orders": ("shuffled", "sorted")}
 VARIED = {
     "epochs": 2,
+    "lrs": (0.01, 0.1),
     "local_epochs": (1, 2),
     "fractions": (1.0, 0.5),
     "per_domain": (1, 2),

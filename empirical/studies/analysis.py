@@ -5,6 +5,7 @@ from typing import Any
 
 from empirical.bn_policy import BN_POLICIES
 from empirical.methods import COMPARED
+from empirical.schedule import Schedule
 from empirical.serving import Serving
 from empirical.studies.presets import Size
 from empirical.studies.sections import BASIC
@@ -12,7 +13,7 @@ from empirical.studies.study import Setting, Study, served, unique
 
 
 def analysis_plan(setting: Setting) -> list[Study]:
-    """τ × n_t, local epochs, amount of data, clients per domain, the affine of batch norm.
+    """τ × n_t, step size, local epochs, amount of data, clients per domain, affine of batch norm.
 
     Runs whose value is the usual one are those of `internal` and `compatibility`. Where data are
     varied, clients that train alone are the baseline.
@@ -50,6 +51,10 @@ def _inside(setting: Setting, size: Size) -> Iterator[Study]:
         for policy in COMPARED:
             usual = _usual(setting, size, seed)
             yield setting.trained(setting.training("fedavg", policy, usual))
+            for lr in size.lrs:
+                if lr != Schedule.lr:
+                    ends = setting.schedule(size, seed, measure_every=size.rounds, lr=lr)
+                    yield setting.trained(setting.training("fedavg", policy, ends))
             for epochs in size.local_epochs:
                 schedule = _epochs(setting, size, seed, epochs)
                 yield setting.trained(setting.training("fedavg", policy, schedule))

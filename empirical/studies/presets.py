@@ -16,7 +16,7 @@ class Size:
         folds: how many clients are held out in turn, the last ones, or "all".
         methods: rows of the table; none for all.
         epochs: local epochs in total, where their number in a round varies.
-        local_epochs, fractions, per_domain, momenta, batch_sizes: what the analysis varies.
+        lrs, local_epochs, fractions, per_domain, momenta, batch_sizes: what the analysis varies.
         orders: of the images of an external client.
     """
 
@@ -26,6 +26,7 @@ class Size:
     folds: int | str = 2
     methods: tuple[str, ...] = ()
     epochs: int = 0
+    lrs: tuple[float, ...] = ()
     local_epochs: tuple[int, ...] = ()
     fractions: tuple[float, ...] = ()
     per_domain: tuple[int, ...] = ()
@@ -46,6 +47,7 @@ class Preset:
 _MOMENTA, _BATCH_SIZES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99), (4, 8, 32, 128)
 _WHOLE: dict[str, Any] = {
     "epochs": 32,
+    "lrs": (0.01, 0.03, 0.1),
     "local_epochs": (1, 4, 8, 16),
     "fractions": (1.0, 0.5, 0.2, 0.1),
     "per_domain": (1, 2, 4, 8),
@@ -54,6 +56,7 @@ _WHOLE: dict[str, Any] = {
 }
 _BRIEF: dict[str, Any] = {
     "epochs": 2,
+    "lrs": (0.01, 0.1),
     "local_epochs": (1, 2),
     "fractions": (1.0, 0.2),
     "per_domain": (1, 2),

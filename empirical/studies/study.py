@@ -153,6 +153,8 @@ def said(config: Mapping[str, Any]) -> str:
     words.append(f"{config['bn_policy'].replace('_', '-')} BN")
     epochs = f" of E = {schedule['local_epochs']}" if schedule["local_epochs"] > 1 else ""
     words.append(f"{schedule['rounds']} rounds{epochs}")
+    if schedule["lr"] != Schedule.lr:
+        words.append(f"step {schedule['lr']:g}")
     if "fraction" in config:
         words.append(f"{config['fraction']:.0%} of the images")
     if "per_domain" in config:

@@ -25,10 +25,12 @@ __all__ = ["Summary", "content", "present", "summarise"]
 
 LEAD = (
     "What the advantage of client-specific batch normalization depends on: the momentum τ and "
-    "the batch n_t of UniFed's Eqs. (3), (4), then, as in Fig. 4 of FedBN, local epochs, the "
-    "amount of local data and the number of clients, and which part of BN stays with the clients."
+    "the batch n_t of UniFed's Eqs. (3), (4), SGD's step size, then, as in Fig. 4 of FedBN, local "
+    "epochs, the amount of local data and the number of clients, and which part of BN stays with "
+    "the clients."
 )
 LABELS = {
+    "steps": "step size lr",
     "epochs": "local epochs a round $E$",
     "data": "share of each client's training images",
     "domains": "clients a domain",

@@ -12,6 +12,12 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         "stream is shuffled unless a panel says otherwise. Every panel has its own colours, from "
         "its lowest to its highest value.",
     ),
+    "steps": (
+        "Step size",
+        "FedAvg and FedBN with SGD's step size lr, all else the same; after {rounds} rounds. The "
+        "difference is one after this number of rounds, and depends on the step; every other "
+        "result of this section is at lr = {lr:g}. ",
+    ),
     "epochs": (
         "Local epochs a round",
         "FedAvg and FedBN with E local epochs a round and {rounds} rounds, so that the local "
@@ -59,5 +65,5 @@ def caption(name: str, summary: Summary) -> str:
     sweep = getattr(summary, name)
     local = " and training alone" if any(s == "local" for _, s in sweep.cells) else ""
     rounds = ", ".join(f"{count}" for count in dict.fromkeys(sweep.rounds.values()))
-    filled = text.format(rounds=rounds, local=local)
+    filled = text.format(rounds=rounds, local=local, lr=summary.lr)
     return filled + LINES.format(means=means(sweep.seeds, "bands"))

@@ -8,15 +8,20 @@ from figures.claims import Claim
 from figures.experiments.measures import POLICIES
 from figures.style import look
 
-EPOCHS, DATA, DOMAINS = (f"figures/{name}.pdf" for name in ("epochs", "data", "domains"))
+STEPS, EPOCHS, DATA, DOMAINS = (
+    f"figures/{name}.pdf" for name in ("steps", "epochs", "data", "domains")
+)
 MOMENTUM, CHOICE = "figures/momentum.pdf", "figures/choice.pdf"
 AHEAD = "Client-specific BN is ahead of aggregated BN with"
 HERE = "here; FedBN, Fig. 4 (b), (c)"
+STEP = "derived here"
 OWN = "derived here; UniFed, Eqs. (3), (4)"
 
 
 def judge(summary: Summary) -> Iterator[Claim]:
     """Judge every claim of the section that the records speak about."""
+    for value, found in summary.steps.ahead.items():
+        yield found.claim(f"steps.{value:g}", f"{AHEAD} lr = {value:g}", STEP, STEPS)
     for value, found in summary.epochs.ahead.items():
         words = f"{AHEAD} {value:g} local epoch{'s' * (value != 1)} a round"
         yield found.claim(f"epochs.{value:g}", words, "FedBN, Fig. 4 (a)", EPOCHS)

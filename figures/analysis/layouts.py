@@ -15,6 +15,7 @@ from figures.tables import Layout
 
 SERIES = {name: look(name).label for name in (*POLICIES, "local")}
 SWEEPS = {
+    "steps": ("Step size", "lr", "SGD's step size lr, all else the same"),
     "epochs": ("Local epochs", "E", "local epochs a round, at a fixed number in total"),
     "data": ("Amount of data", "share", "the share of each client's training images that is kept"),
     "domains": ("Clients a domain", "clients", "the number of clients that share a domain"),
@@ -109,7 +110,7 @@ def _ahead(summary: Summary) -> Table:
     found |= _rest(summary)
     caption = (
         "Differences in points of test accuracy, paired by seed, with the 95 % interval. Of the "
-        "first three analyses: client-specific BN minus what is named; Holm's correction within "
+        "first four analyses: client-specific BN minus what is named; Holm's correction within "
         "each analysis and what is subtracted."
     )
     what = Sheet("ahead", "Paired differences", caption, "tab:ahead")

@@ -1,4 +1,4 @@
-"""What varies one setting of FedAvg's training: local epochs, amount of data, clients a domain."""
+"""What varies one setting of FedAvg's training: step, local epochs, data, clients a domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,24 +38,44 @@ class Sweep:
 
 
 def sweeps(frame: pl.DataFrame, behind: pl.DataFrame) -> dict[str, Sweep]:
-    """The three sweeps, by the column of `frame.RUN` that varies; empty where nothing does."""
+    """The four sweeps, by the column of `frame.RUN` that varies; empty where nothing does.
+
+    Runs of another step size than the usual one are part of the sweep over steps alone.
+    """
+    lr = usual_lr(behind)
     behind = of(behind, study="training", algorithm=["fedavg", LOCAL])
     behind = behind.filter(pl.all_horizontal(pl.col("held_out", "validation").is_null()))
+    usual = at_lr(behind, lr)
     chosen = {
-        "local_epochs": local_epochs(behind),
-        "fraction": beside_usual(behind, "fraction"),
-        "per_domain": beside_usual(behind, "per_domain"),
+        "lr": step_sizes(behind),
+        "local_epochs": local_epochs(usual),
+        "fraction": beside_usual(usual, "fraction"),
+        "per_domain": beside_usual(usual, "per_domain"),
     }
     return {name: _sweep(frame, runs, name) for name, runs in chosen.items()}
+
+
+def usual_lr(behind: pl.DataFrame) -> float | None:
+    """The step size of most runs, which keep it while they vary something else."""
+    counts = behind.group_by("lr").len().sort("len", "lr", descending=[True, False])
+    return counts["lr"].first()
+
+
+def at_lr(table: pl.DataFrame, lr: float | None) -> pl.DataFrame:
+    """The rows whose run has this step size."""
+    return table.filter(pl.col("lr").eq_missing(pl.lit(lr, pl.Float64)))
+
+
+def step_sizes(behind: pl.DataFrame) -> pl.DataFrame:
+    """Trainings of one schedule but for its step size, of which there are several."""
+    return _most(of(_usual(behind), algorithm="fedavg"), ["last_round", "local_epochs"], "lr")
 
 
 def local_epochs(behind: pl.DataFrame) -> pl.DataFrame:
     """Trainings of the same number of local epochs in total, with several numbers in a round."""
     plain = of(_usual(behind), algorithm="fedavg")
     plain = plain.with_columns(total=pl.col("last_round") * pl.col("local_epochs"))
-    most = plain.group_by("total", maintain_order=True).agg(pl.col("local_epochs").n_unique())
-    most = most.filter(pl.col("local_epochs") > 1).sort("local_epochs", descending=True)
-    return plain.filter(pl.col("total").is_in(most["total"].head(1).to_list())).drop("total")
+    return _most(plain, ["total"], "local_epochs").drop("total")
 
 
 def beside_usual(behind: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -84,6 +104,13 @@ def by_domain(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _usual(behind: pl.DataFrame) -> pl.DataFrame:
     return behind.filter(pl.all_horizontal(pl.col("fraction", "per_domain").is_null()))
+
+
+def _most(runs: pl.DataFrame, key: list[str], varied: str) -> pl.DataFrame:
+    """The group of runs in which `varied` has most values, more than one."""
+    most = runs.group_by(key, maintain_order=True).agg(pl.col(varied).n_unique())
+    most = most.filter(pl.col(varied) > 1).sort(varied, descending=True, maintain_order=True)
+    return runs.join(most.head(1).select(key), on=key, how="semi")
 
 
 def _sweep(frame: pl.DataFrame, behind: pl.DataFrame, name: str) -> Sweep:

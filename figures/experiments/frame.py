@@ -19,6 +19,7 @@ RUN: dict[str, type[pl.DataType]] = {
     "federation": pl.String,
     "last_round": pl.Int64,
     "local_epochs": pl.Int64,
+    "lr": pl.Float64,
     "weights": pl.String,
     "fraction": pl.Float64,
     "per_domain": pl.Int64,
@@ -27,8 +28,9 @@ RUN: dict[str, type[pl.DataType]] = {
     "status": pl.String,
     "diverged_in_round": pl.Int64,
 }
-"""Columns of `runs`. `last_round`, `local_epochs` and `weights` are the schedule's; `settings` is
-JSON with sorted keys; `chosen` says where the settings come from (null where nobody said)."""
+"""Columns of `runs`. `last_round`, `local_epochs`, `lr` and `weights` are the schedule's;
+`settings` is JSON with sorted keys; `chosen` says where the settings come from (null where nobody
+said)."""
 
 
 def runs(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -64,5 +66,5 @@ def _facts(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "status": manifest["status"],
         "diverged_in_round": manifest.get("diverged_in_round"),
     }
-    known |= {name: schedule.get(name) for name in ("seed", "local_epochs", "weights")}
+    known |= {name: schedule.get(name) for name in ("seed", "local_epochs", "lr", "weights")}
     return {name: known.get(name) for name in RUN}

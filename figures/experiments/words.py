@@ -18,6 +18,8 @@ def lost(behind: pl.DataFrame) -> list[str]:
     """Say of each training behind the runs that diverged what it was, and in which round."""
     names = {"local_epochs": "E = {}", "fraction": "share {:g}"}
     names |= {"per_domain": "{} clients a domain", "held_out": "without {}"}
+    if behind["lr"].n_unique() > 1:
+        names["lr"] = "lr = {:g}"
     found = []
     for run in behind.filter(status="diverged").iter_rows(named=True):
         policy = f"{(run['bn_policy'] or 'unknown').replace('_', '-')} BN"

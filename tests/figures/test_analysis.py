@@ -3,120 +3,29 @@
 import polars as pl
 import pytest
 from synthetic import Records, student
+from synthetic_analysis import (
+    FOUR,
+    POLICIES,
+    adapted,
+    alone,
+    epochs,
+    everything,
+    made,
+    policies,
+    shown,
+    trained,
+    usual,
+)
 from synthetic_experiments import CLIENTS, OPTIONS, training_config
 from written_files import in_order
 
-from figures.analysis import content, panel_titles, present, summarise
+from figures.analysis import content, panel_titles, present
 from figures.analysis.draw_choice import choice_marks
 from figures.analysis.draw_lines import Setting, lines
 from figures.analysis.drawn import curves, differences, grid_cells
 from figures.analysis.sweeps import by_domain
 from figures.selection import of
 from figures.style import look
-
-POLICIES = ("aggregated", "client_specific")
-FOUR = (*POLICIES, "client_statistics", "client_affine")
-
-
-def trained(records, config, accuracy, clients=CLIENTS, diverged=None):
-    """A training whose clients have this accuracy after the last round (or each its own)."""
-    last = config["schedule"]["rounds"]
-    clients = [name for name in clients if name != config.get("held_out")]
-    rows = []
-    for name in (*clients, "server"):
-        value = accuracy[name] if isinstance(accuracy, dict) and name != "server" else accuracy
-        for round_, factor in ((0, 0.1), (last, 1.0)):
-            value = 0.0 if name == "server" else value
-            at = {"round": round_, "client": name, "split": "test", "metric": "accuracy"}
-            if diverged is None or round_ < diverged:
-                rows.append({"value": value * factor, **at})
-    records.add(config, rows, "complete" if diverged is None else "diverged")
-    if diverged is not None:
-        list(records.manifests.values())[-1]["diverged_in_round"] = diverged
-    return records
-
-
-def epochs(records, seed, gains, total=32, base=0.7, diverged=None):
-    """Gains: E -> client-specific minus aggregated."""
-    for number, gain in gains.items():
-        for policy, value in zip(POLICIES, (base, base + gain), strict=True):
-            rounds = {"rounds": total // number, "local_epochs": number}
-            config = training_config("fedavg", policy, seed, **rounds)
-            gone = diverged if (number, policy) == (max(gains), "aggregated") else None
-            trained(records, config, value, diverged=gone)
-    return records
-
-
-def usual(records, seed, aggregated=0.7, specific=0.75, **more):
-    for policy, value in zip(POLICIES, (aggregated, specific), strict=True):
-        trained(records, training_config("fedavg", policy, seed, **more), value)
-    return records
-
-
-def alone(records, seed, value, **more):
-    return trained(records, training_config("local", "client_specific", seed, **more), value)
-
-
-def adapted(records, seed, fold, values, order="shuffled", variant="adapted"):
-    """Values: (τ, n_t) -> accuracy of FedBN's model."""
-    config = training_config("fedavg", "client_specific", seed, fold)
-    where = {"metric": "accuracy", "client": fold, "split": "test"}
-    where |= {"variant": variant, "note": order}
-    rows = [{"value": v, "parameter": t, "samples": n, **where} for (t, n), v in values.items()]
-    serving = [order, variant, len(records.manifests)]
-    full = {"study": "external", "training": config, "held_out": fold, "serving": serving}
-    return records.add(full, rows)
-
-
-def policies(records, seed, fold, inside, outside, names=FOUR):
-    """Inside: policy -> accuracy; outside: policy -> (server, adapted, identity)."""
-    for name in names:
-        config = training_config("fedavg", name, seed, fold)
-        trained(records, config, inside[name])
-        where = {"metric": "accuracy", "client": fold, "split": "test", "note": "shuffled"}
-        rows = []
-        for variant, value in zip(("server", "adapted", "identity"), outside[name], strict=True):
-            how = {} if variant == "server" else {"parameter": 0.9, "samples": 32}
-            rows.append({"value": value, "variant": variant, **where, **how})
-        full = {"study": "external", "training": config, "held_out": fold, "serving": []}
-        records.add(full, rows)
-    return records
-
-
-def everything(seeds=3):
-    records = Records()
-    for seed in range(seeds):
-        gains = {e: 0.02 + 0.001 * e + 0.002 * seed for e in (1, 4, 16)}
-        epochs(records, seed, gains, diverged=1 if seed == 1 else None)
-        usual(records, seed)
-        alone(records, seed, 0.6)
-        for share in (0.5, 0.1):
-            low = 0.7 * share**0.2
-            usual(records, seed, low, low + 0.03 + 0.001 * seed, fraction=share)
-            alone(records, seed, low - 0.1 + 0.01 * seed, fraction=share)
-        for k in (2, 4):
-            names = [f"{name}/{i}" for name in CLIENTS for i in range(1, k + 1)]
-            for policy, value in zip(POLICIES, (0.65, 0.7 + 0.01 * seed), strict=True):
-                config = training_config("fedavg", policy, seed, per_domain=k)
-                trained(records, config, value, names)
-        for fold in ("mnist-m", "synth-digits"):
-            inside = {name: 0.6 + 0.03 * k + 0.01 * seed for k, name in enumerate(FOUR)}
-            outside = {name: (0.4, 0.5 + 0.01 * seed, 0.3) for name in FOUR}
-            policies(records, seed, fold, inside, outside)
-            for order in ("shuffled", "sorted", "drifting"):
-                grid = {(t, n): 0.5 + 0.1 * t - 0.2 / n + 0.01 * seed for t in (0.0, 0.9)
-                        for n in (8, 32)}  # fmt: skip
-                adapted(records, seed, fold, grid, order)
-    return records
-
-
-def made(records):
-    return summarise(*records.both)
-
-
-def shown(summary, name):
-    (table,) = [t for t in content(summary).tables if t.name == name]
-    return table.shown
 
 
 def test_local_epochs_are_compared_at_the_same_number_in_total():
@@ -318,6 +227,7 @@ PARTS = {
     "one share": (lone_share, {"data"}),
     "one policy at one share": (one_side, {"data"}),
     "all diverged": (diverged, set()),
+    "two steps": (lambda: usual(usual(Records(), 0), 0, 0.8, 0.8, lr=0.1), {"steps"}),
     "two numbers of epochs": (lambda: epochs(Records(), 0, {1: 0.1, 2: 0.2}, 2), {"epochs"}),
     "one τ and one n_t": (lambda: adapted(Records(), 0, "mnist", {(0.9, 32): 0.5}), set()),
     "two τ": (lambda: adapted(Records(), 0, "mnist", {(0.9, 8): 0.5, (0.0, 8): 0.5}), {"momentum"}),
@@ -352,12 +262,15 @@ def test_parts_that_are_missing_are_left_out(part, tmp_path):
 
 @pytest.mark.usefixtures("coarse")
 def test_the_whole_section_lies_on_disk(tmp_path):
-    product = present(*everything().both, tmp_path, OPTIONS | {"section": "analysis"})
-    drawn = ["momentum", "epochs", "data", "domains", "choice"]
+    records = everything()
+    for seed in range(3):
+        usual(records, seed, 0.8, 0.81 + 0.001 * seed, lr=0.1)
+    product = present(*records.both, tmp_path, OPTIONS | {"section": "analysis"})
+    drawn = ["momentum", "steps", "epochs", "data", "domains", "choice"]
     assert [path.stem for path in product.figures] == drawn
     names = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
     assert names == {*drawn, "ahead"}
-    # Two numbers of E with the third in doubt, three shares twice, three numbers of clients,
-    # two batches, two parts of BN, and the affine outside.
-    assert len(product.claims) == 3 + 2 * 3 + 3 + 2 + 2 + 1
+    # Two steps, two numbers of E with the third in doubt, three shares twice, three numbers of
+    # clients, two batches, two parts of BN, and the affine outside.
+    assert len(product.claims) == 2 + 3 + 2 * 3 + 3 + 2 + 2 + 1
     in_order(product, tmp_path)

@@ -47,6 +47,15 @@ def test_what_diverged_is_said_once_with_what_it_was():
     )
 
 
+def test_what_diverged_is_said_with_its_step_where_there_are_several():
+    records = Records()
+    for lr in (0.01, 0.1, 1.0):
+        config = training_config("fedavg", "aggregated", 0, lr=lr)
+        trained(records, config, 0.5, diverged=None if lr == 0.01 else 2)
+    ends = [sentence.partition("E = 1")[2] for sentence in lost(runs(records.both[1]))]
+    assert ends == [", lr = 0.1.", ", lr = 1."]
+
+
 def test_a_mean_over_methods_takes_those_with_every_seed():
     table = {
         ("a", "aggregated", "mean"): Cell({0: 0.1, 1: 0.2}),

@@ -29,7 +29,14 @@ def made(records):
 
 def test_every_run_has_its_settings_beside_it():
     config = training_config(
-        "moon", "aggregated", 2, "mnist-m", settings={"mu": 5, "a": 1}, projection=256, rounds=40
+        "moon",
+        "aggregated",
+        2,
+        "mnist-m",
+        settings={"mu": 5, "a": 1},
+        projection=256,
+        rounds=40,
+        lr=0.3,
     )
     records = served(trained(Records(), config, 0.5, chosen="given"), config, {"server": 0.4})
     frame, every = made(records)
@@ -47,6 +54,7 @@ def test_every_run_has_its_settings_beside_it():
         "federation": "digits",
         "last_round": 40,
         "local_epochs": 1,
+        "lr": 0.3,
         "weights": "size",
         "fraction": None,
         "per_domain": None,

@@ -1,6 +1,7 @@
 """Plans: which runs a section asks for, which it shares, and that pairs differ in one thing."""
 
 import functools
+import inspect
 import json
 from collections import Counter, defaultdict
 
@@ -178,6 +179,55 @@ def test_the_analysis_varies_what_the_paper_leaves_open():
         assert (len(swept) > 10) == (config["training"]["bn_policy"] == "client_specific")
 
 
+def steps(preset):
+    """Configs of FedAvg, whole federation and data, one local epoch, the analysis' rounds."""
+    rounds = PRESETS[preset].sizes["analysis"].rounds
+    extras = {"held_out", "fraction", "per_domain"}
+    for config in trainings(planned("analysis", preset)):
+        schedule = config["schedule"]
+        once = (schedule["rounds"], schedule["local_epochs"]) == (rounds, 1)
+        if config["algorithm"] == "fedavg" and once and not extras & set(config):
+            yield config
+
+
+@pytest.mark.parametrize(
+    ("preset", "lrs"),
+    [("quick", (0.01, 0.1)), ("default", (0.01, 0.03, 0.1)), ("paper", (0.01, 0.03, 0.1))],
+)
+def test_the_analysis_varies_the_step_of_both_policies_with_every_seed(preset, lrs):
+    found = [(c["bn_policy"], c["schedule"]["seed"], c["schedule"]["lr"]) for c in steps(preset)]
+    seeds = range(PRESETS[preset].sizes["analysis"].seeds)
+    both = ("aggregated", "client_specific")
+    assert sorted(found) == sorted((p, seed, lr) for p in both for seed in seeds for lr in lrs)
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_the_usual_step_is_that_of_internal_and_the_others_differ_in_the_step_alone(preset):
+    internal = {key(c) for c in trainings(planned("internal", preset))}
+    shared = {key(c) for c in trainings(planned("analysis", preset)) if "fraction" in c}
+    for config in steps(preset):
+        if config["schedule"]["lr"] == 0.01:
+            assert key(config) in internal
+        else:  # schedule and seed are those of the runs on less data
+            schedule = {**config["schedule"], "lr": 0.01}
+            assert key({**config, "schedule": schedule, "fraction": 0.5}) in shared
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_other_run_has_another_step(preset):
+    other = {key(c) for c in steps(preset)}
+    for name in PLANS:
+        for config in trainings(planned(name, preset)):
+            assert config["schedule"]["lr"] == 0.01 or (name == "analysis" and key(config) in other)
+        for config in outside(planned(name, preset)):
+            assert config["training"]["schedule"]["lr"] == 0.01
+
+
+def test_the_quick_analysis_is_planned_to_fit_a_minute_on_two_cores():
+    # The rest of it is for starting and drawing.
+    assert sum(study.seconds for study in planned("analysis", "quick")) / 2 < 50
+
+
 def test_more_seeds_or_folds_keep_the_runs_of_fewer():
     for name in ("compatibility", "internal", "external", "analysis"):
         fewer = {key(s.config) for s in PLANS[name](setting(seeds=1))}
@@ -192,12 +242,22 @@ def test_moon_alone_has_a_projection_head():
 
 
 def test_settings_name_every_hyper_parameter():
-    for config in trainings(compatibility_plan(setting(seeds=1, folds=1))):
-        assert (
-            config["settings"].keys() >= GRID[config["algorithm"]].values.keys()
-            if (config["algorithm"] in GRID)
-            else config["settings"] == {}
-        )
+    found = {
+        config["algorithm"]: set(config["settings"])
+        for config in trainings(compatibility_plan(setting(seeds=1, folds=1)))
+    }
+    assert found == {name: set(inspect.signature(ALGORITHMS[name]).parameters) for name in found}
+    # Not read off the factories: what is not tuned is named, too.
+    assert found == {
+        "fedavg": set(),
+        "fedprox": {"mu"},
+        "scaffold": {"server_lr", "option"},
+        "fedadam": {"server_lr", "beta1", "beta2", "tau"},
+        "fednova": {"momentum", "mu"},
+        "moon": {"mu", "temperature"},
+        "feddc": {"alpha"},
+        "perfedavg": {"alpha", "beta", "order", "delta"},
+    }
 
 
 @pytest.mark.parametrize(
