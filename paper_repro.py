@@ -7,6 +7,7 @@ import difflib
 import functools
 import importlib
 import os
+import shlex
 import signal
 import sys
 import time
@@ -297,13 +298,14 @@ def study(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 
 def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
     """Train a federation."""
-    from empirical.studies import origin, train_study
+    from empirical.studies import at_edge, origin, train_study
     from figures.pending import CHECKPOINT
 
     clients = federation(config["federation"], task.data)
     state = train_study(config, clients, run.add, report)
     save(run.folder / CHECKPOINT, state)
-    run.manifest.update(p=dict(state.p), notes=list(state.notes), chosen=origin(config))
+    run.manifest.update(p=dict(state.p), notes=list(state.notes))
+    run.manifest.update(chosen=origin(config), at_edge=at_edge(config))
     if state.status == "diverged":
         run.manifest.update(status="diverged", diverged_in_round=state.round)
 
@@ -548,7 +550,9 @@ def complete(
     for sentence in left.sentences:
         console.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
     waves = [[replace(tasks[run], fresh=run in left.again) for run in w] for w in left.waves]
-    announce(name, options, len(tasks), [task for wave in waves for task in wave])
+    todo = [task for wave in waves for task in wave]
+    mention_untuned(options, todo)
+    announce(name, options, len(tasks), todo)
     try:
         for wave in filter(None, waves):
             compute(wave, options.workers or 1)
@@ -579,6 +583,29 @@ def mention_older(manifests: Mapping[str, Any]) -> None:
         console.print(f"{text} another machine: --fresh computes them again.", soft_wrap=True)
 
 
+def mention_untuned(options: Options, todo: Sequence[Task]) -> None:
+    """Say which methods are about to train with settings that nobody chose for this task."""
+    trainings = [task.config for task in todo if task.config["study"] == "training"]
+    if not trainings:
+        return
+    from empirical.studies import untuned
+
+    if methods := untuned(trainings):
+        flags = {"preset": options.preset.replace("quick", "default")}  # the same net, trained
+        flags |= {name: getattr(options, name) for name in ("federation", "data")}
+        usual = {name: getattr(Options, name) for name in flags}
+        given = "".join(f" --{n} {shlex.quote(str(v))}" for n, v in flags.items() if v != usual[n])
+        console.print(
+            f"{', '.join(methods)} train with their authors' defaults, since no settings were "
+            f"chosen for {options.federation} with {trainings[0]['model']}: "
+            f"python paper_repro.py --tune{given} chooses them on validation images.",
+            style="yellow",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
 def announce(name: str, options: Options, runs: int, todo: Sequence[Task]) -> None:
     """Say what is about to happen and about how long it takes."""
     workers = min(options.workers or 1, max(1, len(todo)))
@@ -607,6 +634,7 @@ def report_on(product: Any) -> None:
 def tune(options: Options) -> int:
     """Choose each method's settings on validation images; say and write what was chosen."""
     from empirical import studies
+    from empirical.tuned import file_name
     from figures._files import to_json, write_atomically
     from figures.records import RunStore
 
@@ -623,8 +651,9 @@ def tune(options: Options) -> int:
     for *cells, chosen in studies.tuning_rows(record):
         table.add_row(*cells, style="bold green" if chosen else None)
     console.print(table, highlight=False)
-    place = options.out / "tuning" / f"{Path(options.federation).name}.json"
+    place = options.out / "tuning" / file_name(options.federation, record["model"])
     console.print(write_atomically(place, to_json(record, "the choice")), style="cyan")
+    console.print("Sections train with it once it lies in empirical/tuned.", highlight=False)
     return 0
 
 

@@ -10,6 +10,8 @@ import paper_repro
 from empirical import build_algorithm
 from empirical.studies import GRID, Setting
 from empirical.studies.grid import Grid
+from empirical.studies.presets import PRESETS, Size
+from figures.experiments.product import untuned
 from figures.pending import needed
 from figures.records import RunStore, config_hash
 
@@ -89,6 +91,24 @@ def test_sections_share_their_runs(cli, toy, done):
     outcome = cli(*command("external", "--folds", "all"), "--out", done)
     assert outcome.code == 0 and f"24 runs, {RUNS} already there" in " ".join(outcome.out.split())
     assert len(toy.labels) == 8 and all("without toy-0" in label for label in toy.labels)
+
+
+def test_no_section_is_shown_runs_of_another_step(cli, toy, tmp_path):
+    few = ("--seeds", 1, "--folds", 1, "--out", tmp_path)
+    for section in ("analysis", "compatibility"):
+        assert cli(*command(section), *few).code == 0
+    assert cli(*command("internal"), *few[:2], *few[4:]).code == 0
+
+    def steps(found):
+        configs = [manifest["config"] for manifest in found.values()]
+        return {config.get("training", config)["schedule"]["lr"] for config in configs}
+
+    assert steps(manifests(tmp_path)) == {0.01, 0.1}
+    found = {name: (set(rows["run"]), shown) for name, rows, shown, *_ in toy.shown}
+    assert steps(found["analysis"][1]) == {0.01, 0.1}
+    for name in ("compatibility", "internal"):
+        ran, shown = found[name]
+        assert ran == set(shown) and steps(shown) == {0.01}
 
 
 def test_an_interrupted_second_wave_goes_on_from_there(cli, toy, tmp_path, monkeypatch):
@@ -272,8 +292,9 @@ def test_tune_tries_chooses_prints_and_writes(cli, toy, few_settings, tmp_path):
     assert outcome.code == 0 and outcome.err == ""
     (wave,) = toy.waves
     assert len(wave) == 6 and len(manifests(tmp_path)) == 6
-    record = json.loads((tmp_path / "tuning" / "toy.json").read_text(encoding="utf-8"))
-    assert str(tmp_path / "tuning" / "toy.json") in outcome.out.replace("\n", "")
+    place = tmp_path / "tuning" / "toy.compact_cnn.json"
+    record = json.loads(place.read_text(encoding="utf-8"))
+    assert str(place) in outcome.out.replace("\n", "")
     scores = record["scores"]["scaffold"]
     assert [score["settings"]["server_lr"] for score in scores] == [0.5, 1.0, HOPELESS]
     assert scores[2]["score"] is None and outcome.out.count("diverged") == 3
@@ -286,6 +307,61 @@ def test_tune_tries_chooses_prints_and_writes(cli, toy, few_settings, tmp_path):
     toy.forget()
     again = cli(*tune)
     assert again.code == 0 and "6 already there" in again.out and toy.waves == []
+
+
+def test_tune_takes_the_net_of_the_preset(cli, toy, monkeypatch, tmp_path):
+    for name in list(GRID):
+        monkeypatch.delitem(GRID, name)
+    monkeypatch.setitem(GRID, "scaffold", Grid({"server_lr": (1.0,)}, {"server_lr": 1.0}))
+    monkeypatch.setitem(PRESETS["paper"].sizes, "tuning", Size(rounds=1, seeds=1))
+    tune = ("--tune", "--preset", "paper", "--federation", "toy", "--out", tmp_path)
+    assert cli(*tune).code == 0
+    (place,) = (tmp_path / "tuning").iterdir()
+    assert place.name == "toy.digits_cnn.json"
+    assert json.loads(place.read_text(encoding="utf-8"))["model"] == "digits_cnn"
+
+
+def test_settings_that_nobody_chose_are_said_before_training_and_in_the_report(
+    cli, toy, monkeypatch, tmp_path
+):
+    few = Size(rounds=1, seeds=1, methods=("fedavg", "fedprox", "scaffold"))
+    monkeypatch.setitem(PRESETS["quick"].sizes, "internal", few)
+    run = (*command("internal"), "--out", tmp_path)
+    said = "fedprox, scaffold train with their authors' defaults, since no settings were chosen "
+    said += "for toy with compact_cnn: python paper_repro.py --tune --federation toy chooses them "
+    outcome = cli(*run)
+    assert outcome.code == 0 and said in outcome.out
+    assert outcome.out.index(said) < outcome.out.index("internal, quick preset")
+    ((_, _, shown, _, _),) = toy.shown
+    assert untuned(shown) == [
+        "With the authors' defaults, not chosen for these data and the net compact_cnn: "
+        "FedProx, SCAFFOLD."
+    ]
+    assert "authors' defaults" not in cli(*run).out, "nothing trains any more"
+
+
+def test_chosen_settings_and_methods_without_any_are_not_spoken_of(cli, toy, monkeypatch, tmp_path):
+    from empirical import tuned
+
+    few = Size(rounds=1, seeds=1, methods=("fedavg", "fedprox"))
+    monkeypatch.setitem(PRESETS["quick"].sizes, "internal", few)
+    digest = paper_repro.loaded(paper_repro.Options(federation="toy"))
+    grid = {"fedprox": {"mu": [0.1, 1.0]}}
+    made = {"data_sha256": digest, "model": "compact_cnn", "choice": {"fedprox": {"mu": 1.0}}}
+    monkeypatch.setattr(
+        tuned,
+        "_committed",
+        lambda name: {**made, "grid": grid} if name == "toy.compact_cnn.json" else {},
+    )
+    outcome = cli(*command("internal"), "--out", tmp_path)
+    assert outcome.code == 0 and "--tune" not in outcome.out
+    ((_, _, shown, _, _),) = toy.shown
+    assert untuned(shown) == []
+    found = {m["config"]["algorithm"]: (m["chosen"], m["at_edge"]) for m in shown.values()}
+    assert found == {
+        "fedavg": ("nothing to choose", []),
+        "fedprox": ("chosen on validation images", ["mu"]),
+    }
 
 
 def test_tuning_never_sees_the_test_images(cli, toy, few_settings, tmp_path, monkeypatch):

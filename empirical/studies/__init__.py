@@ -13,12 +13,14 @@ from empirical.studies.sections import (
 from empirical.studies.study import Setting, Study
 from empirical.studies.tuning import (
     Candidate,
+    at_edge,
     choose,
     origin,
     tried,
     tuning_plan,
     tuning_record,
     tuning_rows,
+    untuned,
     validation_accuracy,
 )
 
@@ -29,6 +31,7 @@ __all__ = [
     "Setting",
     "Study",
     "analysis_plan",
+    "at_edge",
     "choose",
     "compatibility_plan",
     "convergence_trainings",
@@ -42,5 +45,6 @@ __all__ = [
     "tuning_plan",
     "tuning_record",
     "tuning_rows",
+    "untuned",
     "validation_accuracy",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 from empirical.methods import COMPARED
 from empirical.studies.grid import GRID, registered
 from empirical.studies.study import Setting, Study
-from empirical.tuned import choices
+from empirical.tuned import choices, record
 
 SEED = 1000
 """Apart from the seeds of every reported run, which are counted from 0."""
@@ -16,6 +16,8 @@ CRITERION = (
     "mean validation accuracy over the clients after the last round, mean over both batch-norm "
     "policies; ties: the authors' default, else the smaller"
 )
+
+CHOSEN, AUTHORS = "chosen on validation images", "the authors' defaults"
 
 
 @dataclass
@@ -113,14 +115,42 @@ def origin(config: Mapping[str, Any]) -> str:
     grid, settings = GRID.get(config["algorithm"]), config["settings"]
     if grid is None:
         return "nothing to choose"
-    data = (config["federation"], config["data_sha256"], config["model"])
-    for values, source in (
-        (choices(*data).get(config["algorithm"]), "chosen on validation images"),
-        (grid.authors, "the authors' defaults"),
-    ):
+    chosen = choices(*_data_and_net(config)).get(config["algorithm"])
+    for values, source in ((chosen, CHOSEN), (grid.authors, AUTHORS)):
         if values and all(settings[name] == value for name, value in values.items()):
             return source
     return "given"
+
+
+def at_edge(config: Mapping[str, Any]) -> list[str]:
+    """The chosen settings of a training run that lie at an edge of the grid they come from.
+
+    For its manifest: a wider grid might have given others.
+    """
+    if origin(config) != CHOSEN:
+        return []
+    grid = record(*_data_and_net(config))["grid"][config["algorithm"]]
+    settings = config["settings"]
+    return [name for name, v in grid.items() if settings[name] in (min(v), max(v))]
+
+
+def untuned(configs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The methods that train with their authors' defaults, though settings could be chosen.
+
+    Args:
+        configs: of any runs; trainings for the choice itself are left out.
+    """
+    trainings = [c for c in configs if c["study"] == "training" and not c.get("validation")]
+    found = {
+        config["algorithm"]
+        for config in trainings
+        if config["algorithm"] not in choices(*_data_and_net(config))
+    }
+    return [method for method in GRID if method in found]
+
+
+def _data_and_net(config: Mapping[str, Any]) -> tuple[str, str, str]:
+    return config["federation"], config["data_sha256"], config["model"]
 
 
 def tuning_record(

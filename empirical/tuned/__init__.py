@@ -1,4 +1,4 @@
-"""The hyper-parameters that were chosen on validation images and committed, by federation."""
+"""The hyper-parameters that were chosen on validation images and committed, by data and net."""
 
 import functools
 import json
@@ -6,13 +6,25 @@ from importlib import resources
 from typing import Any
 
 
+def file_name(federation: str, model: str) -> str:
+    """What the file of the choices for a federation with a net is called."""
+    return f"{federation}.{model}.json"
+
+
 @functools.cache
-def _committed(federation: str) -> dict[str, Any]:
-    """The committed file of a federation; empty where there is none."""
+def _committed(name: str) -> dict[str, Any]:
+    """A committed file; empty where there is none."""
     for file in resources.files(__name__).iterdir():
-        if file.name == f"{federation}.json":
+        if file.name == name:
             return json.loads(file.read_text(encoding="utf-8"))
     return {}
+
+
+def record(federation: str, data_sha256: str, model: str) -> dict[str, Any]:
+    """The committed record of what was tried and chosen on these data with this net, or nothing."""
+    found = _committed(file_name(federation, model))
+    same = found.get("data_sha256") == data_sha256 and found.get("model") == model
+    return found if same else {}
 
 
 def choices(federation: str, data_sha256: str, model: str) -> dict[str, dict[str, float]]:
@@ -20,6 +32,4 @@ def choices(federation: str, data_sha256: str, model: str) -> dict[str, dict[str
 
     Otherwise it is empty, and the authors' defaults stay.
     """
-    found = _committed(federation)
-    same = found.get("data_sha256") == data_sha256 and found.get("model") == model
-    return found["choice"] if same else {}
+    return record(federation, data_sha256, model).get("choice", {})

@@ -16,6 +16,9 @@ from figures.report import Picture, Report, Sheet, sheet, write_report
 from figures.tables import Layout, write_table
 
 Manifests = Mapping[str, Mapping[str, Any]]
+AUTHORS = "the authors' defaults"
+"""What manifests say of settings that nobody chose."""
+
 OPTIONS = ("section", "preset", "federation", "data", "seeds", "folds")
 
 
@@ -103,7 +106,7 @@ def publish(
         facts={**facts(manifests, options), **content.facts},
         pictures=pictures,
         sheets=sheets,
-        notes=[*content.notes, *said],
+        notes=[*content.notes, *untuned(manifests), *said],
     )
     page = write_report(folder / "report.html", report)
     bad = [c for c in claims if c.verdict == "violated" and c.id.startswith(content.proven)]
@@ -137,6 +140,21 @@ def _shown(claim: Claim, drawings: Mapping[str, Drawing]) -> Claim:
     """Take from a claim the figure that was not drawn, because its part was not run."""
     drawn = claim.figure is not None and Path(claim.figure).stem in drawings
     return claim if drawn else replace(claim, figure=None)
+
+
+def untuned(manifests: Manifests) -> list[str]:
+    """Say which methods ran with their authors' defaults, and with which nets."""
+    found: dict[str, list[str]] = {}
+    for manifest in manifests.values():
+        if manifest.get("chosen") == AUTHORS:
+            config = manifest["config"]
+            found.setdefault(config["model"], []).append(config["algorithm"])
+    known = {net: style.looks(sorted(set(names))).values() for net, names in found.items()}
+    return [
+        f"With the authors' defaults, not chosen for these data and the net {net}: "
+        f"{', '.join(look.label for look in looks)}."
+        for net, looks in sorted(known.items())
+    ]
 
 
 def command(manifests: Manifests, options: Mapping[str, Any]) -> str:

@@ -7,19 +7,24 @@ from importlib import resources
 import pytest
 
 import empirical.tuned
-from empirical import ALGORITHMS, FEDERATIONS, build_algorithm
+from empirical import ALGORITHMS, FEDERATIONS, MODELS, build_algorithm
 from empirical.studies import (
     GRID,
     Candidate,
     Setting,
+    at_edge,
     choose,
+    compatibility_plan,
     internal_plan,
     origin,
     tuning_plan,
     tuning_record,
+    untuned,
     validation_accuracy,
 )
-from empirical.studies.tuning import SEED
+from empirical.studies.tuning import AUTHORS, CHOSEN, CRITERION, SEED
+from empirical.tuned import choices, file_name
+from figures.records import config_hash
 
 CLIENTS = ("a", "b", "c")
 SETTING = Setting("default", "digits", CLIENTS, "0" * 64)
@@ -124,7 +129,9 @@ def committed(monkeypatch):
     best = {method: grid.candidates()[-1] for method, grid in GRID.items()}
     written = record(best)
     monkeypatch.setattr(
-        empirical.tuned, "_committed", lambda name: {"digits": written}.get(name, {})
+        empirical.tuned,
+        "_committed",
+        lambda name: {"digits.compact_cnn.json": written}.get(name, {}),
     )
     return best
 
@@ -163,23 +170,105 @@ def test_tuning_itself_tries_the_grid_whatever_was_committed(committed):
 def test_a_run_says_where_its_settings_come_from(committed):
     found = {s.config["algorithm"]: origin(s.config) for s in internal_plan(SETTING)}
     assert found.pop("fedavg") == "nothing to choose"
-    assert set(found.values()) == {"chosen on validation images"}
+    assert set(found.values()) == {CHOSEN}
     other = internal_plan(Setting("default", "other", CLIENTS, "0" * 64))
-    assert {origin(s.config) for s in other if s.config["algorithm"] != "fedavg"} == {
-        "the authors' defaults"
-    }
+    assert {origin(s.config) for s in other if s.config["algorithm"] != "fedavg"} == {AUTHORS}
     given = {**other[-1].config, "algorithm": "fedprox", "settings": {"mu": 7.0}}
     assert origin(given) == "given"
 
 
-def test_what_is_committed_fits_the_grid():
+def test_choices_of_two_nets_for_one_federation_stay_apart(committed, monkeypatch):
+    found = {"digits.compact_cnn.json": record(committed)}
+    found["digits.digits_cnn.json"] = record({m: g.candidates()[0] for m, g in GRID.items()})
+    found["digits.digits_cnn.json"]["model"] = "digits_cnn"
+    monkeypatch.setattr(empirical.tuned, "_committed", lambda name: found.get(name, {}))
+    assert settings(SETTING) == committed
+    first = {method: grid.candidates()[0] for method, grid in GRID.items()}
+    assert settings(Setting("paper", "digits", CLIENTS, "0" * 64)) == first
+
+
+def test_tuning_is_done_with_the_net_of_the_preset():
+    for preset, net in (("default", "compact_cnn"), ("paper", "digits_cnn")):
+        configs = [s.config for s in tuning_plan(Setting(preset, "digits", CLIENTS, "0" * 64))]
+        written = tuning_record(configs, [0.5] * len(configs))
+        assert {c["model"] for c in configs} == {net} == {written["model"]}
+        assert file_name("digits", written["model"]) == f"digits.{net}.json"
+
+
+def test_the_methods_without_a_choice_are_known_before_they_train(committed):
+    def found(*which):
+        return untuned(s.config for s in internal_plan(Setting(*which, CLIENTS, "0" * 64)))
+
+    assert found("default", "digits") == []
+    assert found("paper", "digits") == found("default", "other") == list(GRID)
+    assert untuned(s.config for s in tuning_plan(Setting("paper", "digits", CLIENTS, "x"))) == []
+    assert untuned([{"study": "regime", "data": "gaussian"}]) == []
+
+
+def test_a_run_says_which_of_its_chosen_settings_lie_at_an_edge(committed, monkeypatch):
+    def edges(best):
+        written = record(best)
+        monkeypatch.setattr(empirical.tuned, "_committed", lambda _: written)
+        return {s.config["algorithm"]: at_edge(s.config) for s in internal_plan(SETTING)}
+
+    assert edges(committed) == {"fedavg": [], **{m: list(g.values) for m, g in GRID.items()}}
+    inner = committed | {"fedprox": {"mu": 0.1}, "fedadam": {"server_lr": 0.01, "tau": 0.01}}
+    found = edges(inner | {"moon": {"mu": 0.1}})
+    assert (found["fedprox"], found["fedadam"], found["moon"]) == ([], ["tau"], ["mu"])
+    other = internal_plan(Setting("default", "other", CLIENTS, "0" * 64))
+    monkeypatch.setattr(empirical.tuned, "_committed", lambda _: {})
+    assert all(at_edge(study.config) == [] for study in other)
+
+
+def committed_records():
     files = [f for f in resources.files(empirical.tuned).iterdir() if f.name.endswith(".json")]
-    for file in files:
-        written = json.loads(file.read_text(encoding="utf-8"))
-        assert file.name == f"{written['federation']}.json" and written["federation"] in FEDERATIONS
-        assert len(written["data_sha256"]) == 64
-        for method, choice in written["choice"].items():
-            assert choice in GRID[method].candidates()
-            scores = {json.dumps(s["settings"]): s["score"] for s in written["scores"][method]}
-            known = [score for score in scores.values() if score is not None]
-            assert scores[json.dumps(choice)] == max(known)
+    assert files, "no committed choice: plans would fall back to the authors' defaults"
+    return {file.name: json.loads(file.read_text(encoding="utf-8")) for file in files}
+
+
+def test_what_is_committed_is_what_its_scores_choose_from_the_grid_of_today():
+    for name, written in committed_records().items():
+        assert name == file_name(written["federation"], written["model"])
+        assert written["federation"] in FEDERATIONS and written["model"] in MODELS
+        assert len(written["data_sha256"]) == 64 and written["criterion"] == CRITERION
+        assert written["choice"].keys() == written["scores"].keys() == set(GRID)
+        assert written["runs"]["schedule"]["seed"] == SEED and written["runs"]["validation"] is True
+        for method, grid in GRID.items():
+            rows = written["scores"][method]
+            tried = [Candidate(row["settings"], row["accuracy"]) for row in rows]
+            assert [c.settings for c in tried] == grid.candidates()
+            assert all(c.accuracy.keys() == set(written["policies"]) for c in tried)
+            assert [c.score for c in tried] == pytest.approx([row["score"] for row in rows])
+            assert written["choice"][method] == choose(method, tried)
+            assert written["authors"][method] == grid.authors
+            assert written["grid"][method] == {n: list(v) for n, v in grid.values.items()}
+
+
+DIGITS = "ad5be7917f5c5ebab96a384b870160352c1ac6dd6b62e8a15f2a9d83fb85cb23"
+TRAINED = {
+    "fedavg": {},
+    "fedprox": {"mu": 0.01},
+    "scaffold": {"server_lr": 1.5, "option": 2},
+    "fedadam": {"server_lr": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.001},
+    "fednova": {"momentum": 0.9, "mu": 0.0},
+    "moon": {"mu": 0.1, "temperature": 0.5},
+    "feddc": {"alpha": 0.1},
+    "perfedavg": {"alpha": 0.03, "beta": 0.03, "order": 1, "delta": 0.001},
+}
+"""What the methods train with on the digits, compact_cnn: a change makes every run a new one."""
+
+
+@pytest.mark.parametrize("preset", ["quick", "default"])
+def test_what_the_methods_train_with_on_the_digits_stays(preset):
+    setting = Setting(preset, "digits", FEDERATIONS["digits"].clients, DIGITS)
+    for study in compatibility_plan(setting):
+        config = study.config.get("training", study.config)
+        assert config["settings"] == TRAINED[config["algorithm"]]
+    assert choices("digits", DIGITS, "digits_cnn") == {}
+
+
+def test_the_hash_of_a_run_stays():
+    setting = Setting("default", "digits", FEDERATIONS["digits"].clients, DIGITS)
+    moon = setting.training("moon", "aggregated", setting.schedule(setting.size("internal"), 0))
+    # As version 0.2.0 named it when the choices were still kept by federation alone.
+    assert config_hash({**moon, "version": "0.2.0"}) == "ce9ce4e5ced6dbcf"
