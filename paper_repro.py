@@ -206,7 +206,7 @@ SECTIONS = {
         "external", "Eqs. (3), (4) serve a client that never trained", (1, 26, 3000), "folds"
     ),
     "analysis": experiment(
-        "analysis", "what it depends on: τ, n_t, E, data, clients, γ and β", (1, 15, 1400), "folds"
+        "analysis", "what it depends on: τ, n_t, lr, E, data, clients, γ, β", (1, 16, 1570), "folds"
     ),
 }
 

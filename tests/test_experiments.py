@@ -93,24 +93,6 @@ def test_sections_share_their_runs(cli, toy, done):
     assert len(toy.labels) == 8 and all("without toy-0" in label for label in toy.labels)
 
 
-def test_no_section_is_shown_runs_of_another_step(cli, toy, tmp_path):
-    few = ("--seeds", 1, "--folds", 1, "--out", tmp_path)
-    for section in ("analysis", "compatibility"):
-        assert cli(*command(section), *few).code == 0
-    assert cli(*command("internal"), *few[:2], *few[4:]).code == 0
-
-    def steps(found):
-        configs = [manifest["config"] for manifest in found.values()]
-        return {config.get("training", config)["schedule"]["lr"] for config in configs}
-
-    assert steps(manifests(tmp_path)) == {0.01, 0.1}
-    found = {name: (set(rows["run"]), shown) for name, rows, shown, *_ in toy.shown}
-    assert steps(found["analysis"][1]) == {0.01, 0.1}
-    for name in ("compatibility", "internal"):
-        ran, shown = found[name]
-        assert ran == set(shown) and steps(shown) == {0.01}
-
-
 def test_an_interrupted_second_wave_goes_on_from_there(cli, toy, tmp_path, monkeypatch):
     compute, count = paper_repro.compute, []
 

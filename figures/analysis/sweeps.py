@@ -58,7 +58,7 @@ def sweeps(frame: pl.DataFrame, behind: pl.DataFrame) -> dict[str, Sweep]:
 def usual_lr(behind: pl.DataFrame) -> float | None:
     """The step size of most runs, which keep it while they vary something else."""
     counts = behind.group_by("lr").len().sort("len", "lr", descending=[True, False])
-    return counts["lr"].first()
+    return next(iter(counts["lr"].to_list()), None)
 
 
 def at_lr(table: pl.DataFrame, lr: float | None) -> pl.DataFrame:
