@@ -1,20 +1,21 @@
 """The section `compatibility`: Table I of the paper, its figures, claims and a report."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from figures.compatibility.captions import (
+    APART,
     FIGURES,
     HEAD,
     MEAN_MARK,
     MEAN_ROW,
     METHOD_NOTES,
     PARTED,
-    TUNED,
+    SEEDS_ONLY,
 )
 from figures.compatibility.draw import dumbbells
 from figures.compatibility.draw_curves import curves
@@ -24,6 +25,7 @@ from figures.compatibility.judgement import judge
 from figures.compatibility.layouts import tables
 from figures.compatibility.summary import TARGET, Summary, summarise
 from figures.experiments.product import Content, Drawing, Manifests, Product, publish
+from figures.experiments.words import BOOTSTRAP_FROM
 from figures.style import looks
 
 __all__ = ["Product", "Summary", "judge", "present", "summarise", "tables"]
@@ -102,7 +104,7 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
         "meta-model. " * marked,
         "dagger_inside": "† Per-FedAvg: after its adaptation step. " * marked,
         "measured": ", ".join(map(str, rounds)) if len(rounds) < 12 else f"0 to {rounds[-1]}",
-        "schedule": _schedule(schedules),
+        "schedule": _schedule(schedules) + _own_steps(summary),
         **_apart(summary),
         "lost": f" Left out: {'; '.join(summary.lost)}." if summary.lost else "",
     }
@@ -110,22 +112,39 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
 
 def _apart(summary: Summary) -> dict[str, str]:
     """Say what Table I's cells join, and what the rows do not have in common."""
-    found, chosen = gains(summary), summary.settings.filter(chosen=TUNED)
+    found, momenta = gains(summary), _settings_of(summary, "fednova", "momentum") - {0.0}
     shown = {row.method for row in found.rows}
-    momenta = {
-        json.loads(settings).get("momentum")
-        for settings in chosen.filter(algorithm="fednova")["settings"]
-    } - {None, 0.0}
-    which = f" (FedNova's momentum of {_joined(momenta)}, {TUNED}, among them)" if momenta else ""
     headed = "moon" in set(summary.settings.drop_nulls("projection")["algorithm"])
+    steps = (("scaffold", "server_lr"), ("fedadam", "server_lr"), ("perfedavg", "beta"))
+    which = ["step sizes"] if any(_settings_of(summary, *own) for own in steps) else []
+    which += [f"FedNova's momentum of {_joined(momenta)}"] if momenta else []
+    which += ["MOON's projection head"] if headed else []
     return {
         "parted": PARTED * bool(found.rows),
         "head": HEAD * headed,
-        "hyper": f"Hyper-parameters{which} are in the table “settings”. ",
+        "apart": APART.format(which=_listed(which)) * bool(which),
         "mean_row": MEAN_ROW.format(counted=found.counted) * bool(found.effects),
         "mean_mark": MEAN_MARK.format(counted=found.counted) * bool(found.effects),
         "meta": "Per-FedAvg: its un-adapted meta-model. " * ("perfedavg" in shown),
     }
+
+
+def _settings_of(summary: Summary, algorithm: str, name: str) -> set[Any]:
+    """The values that a method's runs have of a setting."""
+    known = summary.settings.filter(algorithm=algorithm)["settings"]
+    return {json.loads(settings).get(name) for settings in known} - {None}
+
+
+def _own_steps(summary: Summary) -> str:
+    """Say which methods do not take plain steps of the schedule's size on one batch."""
+    found = []
+    for beta in sorted(_settings_of(summary, "perfedavg", "beta")):
+        orders = _settings_of(summary, "perfedavg", "order")
+        batches = "three" if orders == {2} else "two"
+        found.append(f"Per-FedAvg steps by its own β = {beta:g} on {batches} batches each time")
+    momenta = _settings_of(summary, "fednova", "momentum") - {0.0}
+    found += [f"FedNova has local momentum {momentum:g}" for momentum in sorted(momenta)]
+    return f"; but {_listed(found)}" if found else ""
 
 
 def _seeds(summary: Summary) -> dict[str, str]:
@@ -134,12 +153,14 @@ def _seeds(summary: Summary) -> dict[str, str]:
     kind = "BCa bootstrap" if any("BCa" in method for method in methods) else "Student t"
     if summary.seeds < 2:
         alone = "one seed, so no intervals"
-        return {"mean": alone.capitalize(), "marks": f"Marks: {alone}", "lines": f"Lines: {alone}"}
+        said = {"mean": alone.capitalize(), "marks": f"Marks: {alone}", "lines": f"Lines: {alone}"}
+        return said | {"power": ""}
     n, interval = f"{summary.seeds} seeds", f"95 % {kind} interval"
     return {
-        "mean": f"Mean over {n} with the {interval}",
-        "marks": f"Marks: mean over {n}, bars: {interval}s",
-        "lines": f"Lines: mean over {n}; bands: {interval}s",
+        "mean": f"Mean over {n} with the {interval} ({SEEDS_ONLY}; unadjusted)",
+        "marks": f"Marks: mean over {n}, bars: {interval}s ({SEEDS_ONLY}; unadjusted)",
+        "lines": f"Lines: mean over {n}; bands: {interval}s ({SEEDS_ONLY})",
+        "power": f" (at {n} the power is low)" if summary.seeds < BOOTSTRAP_FROM else "",
     }
 
 
@@ -150,6 +171,10 @@ def _schedule(schedules: Iterable[Mapping[str, Any]]) -> str:
         for s in schedules
     }
     return "; ".join(sorted(words)) or "nothing trained"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def _joined(values: Iterable[Any]) -> str:

@@ -16,6 +16,8 @@ PARTED = (
     "which the table and the figure “gains” part. "
 )
 HEAD = "MOON's net has its authors' projection head, which the other rows' nets lack. "
+APART = "Rows differ not by method alone, but also by {which} (table “settings”). "
+SEEDS_ONLY = "of seeds only, not of the test sample, clients or folds"
 TUNED = "chosen on validation images"
 SEEDS = "{mean}; differences in points, paired by seed"
 
@@ -42,10 +44,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "Accuracy after {rounds} rounds on {federation}, {net}. Internal: mean over the training "
         "clients{averaged}; external: {left_out}. "
         + CHOICES
-        + "{dagger}{parted}{head}{hyper}"
+        + "{dagger}{parted}{apart}"
         + SEEDS
         + ". Verdicts on “client-specific is higher”, Holm-corrected over the whole table: "
-        "△ supported, ▽ contradicted, ○ not decided.",
+        "△ supported, ▽ contradicted, ○ not decided{power}.",
     ),
     "gains": (
         "What the external difference joins: serving and training",
@@ -66,14 +68,15 @@ TABLES: dict[str, tuple[str, str]] = {
         "the measured rounds after the start. {dagger_inside}"
         "{mean}; differences paired by seed. Verdicts on “client-specific is "
         "lower”, Holm-corrected over the table: "
-        "△ supported, ▽ contradicted, ○ not decided.",
+        "△ supported, ▽ contradicted, ○ not decided{power}.",
     ),
     "settings": (
         "Hyper-parameters",
-        "One choice for both BN policies. Chosen on validation images: the highest accuracy on "
-        "20 % of the clients' training images, which the others trained for, over a stated grid "
-        "around the authors' defaults; no test image was used. Common to all but for "
-        "these settings: {schedule}. {head}",
+        "One choice for both BN policies. Chosen on validation images: the highest accuracy, with "
+        "one seed, on 20 % of the training images of all clients, those left out later among them, "
+        "after training on the rest; no test image was used. At the grid's edge: a wider grid, "
+        "made around the authors' defaults as this one, might give another value. Common to all "
+        "but for these settings: {schedule}. {head}",
     ),
     "serving": (
         "Ways to serve a client outside the federation",
@@ -93,10 +96,10 @@ FIGURES: dict[str, tuple[str, str]] = {
         "Accuracy after {rounds} rounds, sorted by the internal accuracy with client-specific BN. "
         "(a) Mean over the training clients{averaged}. {panel_b}"
         "FedBN is FedAvg with client-specific BN: inside the federation it has one value; outside, "
-        "the square is served the clients' mean BN. {dagger}{parted}{head}{hyper}"
+        "the square is served the clients' mean BN. {dagger}{parted}{apart}"
         "{marks}; hollow marks lack seeds that "
         "diverged. Beside: client-specific minus aggregated in points, paired by seed, with the "
-        "Holm-corrected verdict: ▲ client-specific is higher, ▼ lower, ○ not decided.",
+        "Holm-corrected verdict: ▲ client-specific is higher, ▼ lower, ○ not decided{power}.",
     ),
     "gains": (
         "What the external difference joins: serving and training",

@@ -137,18 +137,20 @@ def _settings(summary: Summary) -> Made:
     numbers, cells = [], []
     for row, label in labelled(summary):
         own = summary.settings.filter(pl.col("algorithm") == row.method)
-        for settings, chosen, model, head in own.drop("algorithm").rows():
+        for settings, chosen, model, head, edges in own.drop("algorithm").rows():
             values = json.loads(settings)
             text = ", ".join(f"{key} = {value}" for key, value in values.items()) or NONE
             source = "not recorded" if chosen is None else chosen
             net = f"{model} + projection head ({head})" if head is not None else model
-            own_net = {"model": model, "projection": head}
-            numbers.append({"method": row.method, "settings": settings, "chosen": source} | own_net)
-            shown = {"method": label.rstrip("†"), "settings": text, "chosen": source, "model": net}
+            number = {"method": row.method, "settings": settings, "chosen": source}
+            numbers.append(number | {"at_edge": edges, "model": model, "projection": head})
+            where = f"{source};\n{edges} at the grid's edge" if edges else source
+            shown = {"method": label.rstrip("†"), "settings": text, "chosen": where, "model": net}
             cells.append(shown)
     headings = {"method": "method", "settings": "hyper-parameters", "chosen": "where from"}
     headings |= {"model": "net"}
-    types: Types = {**dict.fromkeys(headings, pl.String), "projection": pl.Int64}
+    types: Types = dict.fromkeys(("method", "settings", "chosen", "at_edge", "model"), pl.String)
+    types["projection"] = pl.Int64
     return number_table(numbers, types), word_table(cells, headings), headings, []
 
 

@@ -95,8 +95,8 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         curves=parts.curves(),
         serving={key: cell for key, cell in parts.served.items() if cell.values},
         settings=of(every, study="training")
-        .select("algorithm", "settings", "chosen", "model", "projection")
-        .unique(maintain_order=True),
+        .group_by("algorithm", "settings", "chosen", "model", "projection", maintain_order=True)
+        .agg(pl.col("at_edge").drop_nulls().first()),
         folds=every["held_out"].drop_nulls().unique(maintain_order=True).to_list(),
         seeds=every["seed"].n_unique(),
         lost=parts.lost(),

@@ -15,6 +15,7 @@ RUN: dict[str, type[pl.DataType]] = {
     "held_out": pl.String,
     "settings": pl.String,
     "chosen": pl.String,
+    "at_edge": pl.String,
     "model": pl.String,
     "federation": pl.String,
     "last_round": pl.Int64,
@@ -29,8 +30,8 @@ RUN: dict[str, type[pl.DataType]] = {
     "diverged_in_round": pl.Int64,
 }
 """Columns of `runs`. `last_round`, `local_epochs`, `lr` and `weights` are the schedule's;
-`settings` is JSON with sorted keys; `chosen` says where the settings come from (null where nobody
-said)."""
+`settings` is JSON with sorted keys; `chosen` says where the settings come from, `at_edge` which of
+them lie at an edge of their grid (null where nobody said)."""
 
 
 def runs(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -55,6 +56,7 @@ def _facts(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     config = manifest["config"]
     training = config.get("training", config)
     schedule = training.get("schedule", {})
+    edges = manifest.get("at_edge")
     known = {
         **training,
         "run": run,
@@ -62,6 +64,7 @@ def _facts(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "held_out": config.get("held_out", training.get("held_out")),
         "settings": json.dumps(training.get("settings", {}), sort_keys=True),
         "chosen": manifest.get("chosen"),
+        "at_edge": None if edges is None else ", ".join(edges),
         "last_round": schedule.get("rounds"),
         "status": manifest["status"],
         "diverged_in_round": manifest.get("diverged_in_round"),

@@ -39,8 +39,9 @@ WORDS = dict.fromkeys(
         "dagger",
         "dagger_inside",
         "measured",
+        "apart",
         "head",
-        "hyper",
+        "power",
         "mean_row",
         "meta",
         "parted",
@@ -271,18 +272,60 @@ def test_perfedavg_is_marked_inside_and_not_outside():
 
 
 def test_settings_and_where_they_come_from_are_shown():
-    records = Records()
+    records, tuned = Records(), "chosen on validation images"
     for policy in ("aggregated", "client_specific"):
-        more = {"settings": {"mu": 0.01}}
-        config = training_config("fedprox", policy, 0, "mnist-m", **more)
-        trained(records, config, 0.7, chosen="chosen on validation images")
+        for name, values, edges in (
+            ("fedprox", {"mu": 0.01}, {}),  # as before manifests said what lies at an edge
+            ("moon", {"mu": 1.0}, {"at_edge": []}),
+            ("fedadam", {"server_lr": 0.1, "tau": 0.001}, {"at_edge": ["server_lr", "tau"]}),
+        ):
+            config = training_config(name, policy, 0, "mnist-m", settings=values)
+            trained(records, config, 0.7, chosen=tuned, **edges)
         trained(records, training_config("fedavg", policy, 0, "mnist-m"), 0.7)
     found = shown(made(records), "settings")
     assert found == {
         "FedAvg": ("–", "not recorded", "compact_cnn"),
-        "FedProx": ("mu = 0.01", "chosen on validation images", "compact_cnn"),
+        "FedProx": ("mu = 0.01", tuned, "compact_cnn"),
+        "FedAdam": (
+            "server_lr = 0.1, tau = 0.001",
+            f"{tuned};\nserver_lr, tau at the grid's edge",
+            "compact_cnn",
+        ),
         "FedBN": ("–", "not recorded", "compact_cnn"),
+        "MOON": ("mu = 1.0", tuned, "compact_cnn"),
     }
+    numbers = frame_of(made(records), "settings")
+    assert {name: row["at_edge"] for name, row in numbers.items()} == {
+        "fedavg": None,
+        "fedprox": None,
+        "fedadam": "server_lr, tau",
+        "fedbn": None,
+        "moon": "",
+    }
+
+
+def test_runs_from_before_and_after_manifests_named_edges_are_one_row():
+    records = Records()
+    for seed, edges in enumerate(({}, {"at_edge": ["mu"]})):
+        config = training_config("moon", "aggregated", seed, "mnist-m", settings={"mu": 0.1})
+        trained(records, config, 0.7, chosen="chosen on validation images", **edges)
+    table = next(table for table in tables(made(records), WORDS) if table.name == "settings")
+    assert table.frame["at_edge"].to_list() == ["mu"]
+
+
+def test_the_schedule_s_step_is_not_said_of_methods_with_steps_of_their_own(tmp_path, coarse):
+    own = {"perfedavg": {"beta": 0.03, "order": 1}, "fednova": {"momentum": 0.9}}
+    wanted = {
+        "perfedavg": "; but Per-FedAvg steps by its own β = 0.03 on two batches each time",
+        "fednova": "; but FedNova has local momentum 0.9",
+        "fedavg": "",
+    }
+    for name, words in wanted.items():
+        records = Records()
+        config = training_config(name, "aggregated", 0, "mnist-m", settings=own.get(name, {}))
+        present(*trained(records, config, 0.7).both, tmp_path / name, OPTIONS)
+        page = (tmp_path / name / "report.html").read_text(encoding="utf-8")
+        assert f"SGD with step 0.01, clients weighted by size{words}<" in page
 
 
 def test_ways_of_serving_stand_beside_one_another():

@@ -38,7 +38,11 @@ def test_every_run_has_its_settings_beside_it():
         rounds=40,
         lr=0.3,
     )
-    records = served(trained(Records(), config, 0.5, chosen="given"), config, {"server": 0.4})
+    records = served(
+        trained(Records(), config, 0.5, chosen="given", at_edge=["a", "mu"]),
+        config,
+        {"server": 0.4},
+    )
     frame, every = made(records)
     assert list(every.columns) == list(RUN)
     first, second = every.rows(named=True)
@@ -50,6 +54,7 @@ def test_every_run_has_its_settings_beside_it():
         "held_out": "mnist-m",
         "settings": '{"a": 1, "mu": 5}',
         "chosen": "given",
+        "at_edge": "a, mu",
         "model": "compact_cnn",
         "federation": "digits",
         "last_round": 40,
@@ -65,7 +70,8 @@ def test_every_run_has_its_settings_beside_it():
     }
     assert first == {"run": "0" * 16, **expected}
     # The external run has the columns of its training; nobody said where its settings come from.
-    assert second == {"run": f"{1:016x}", **expected, "study": "external", "chosen": None}
+    untold = {"chosen": None, "at_edge": None}
+    assert second == {"run": f"{1:016x}", **expected, "study": "external", **untold}
     assert frame.height == records.both[0].height
     assert of(frame, study="external")["held_out"].unique().to_list() == ["mnist-m"]
 
