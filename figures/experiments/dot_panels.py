@@ -77,7 +77,10 @@ def dots(ax: Axes, rows: pl.DataFrame, axis: Axis) -> None:
         low, high = (part[end].fill_null(part["mean"]) for end in ("lower", "upper"))
         error = [(part["mean"] - low).to_list(), (high - part["mean"]).to_list()]
         at = [keys.index(row) + place[series] for row in part["row"]]
-        ax.errorbar(part["mean"], at, xerr=error, **look.points(), elinewidth=0.9)
+        drawn = ax.errorbar(part["mean"], at, xerr=error, **look.points(), elinewidth=0.9)
+        if axis.within is not None and part.height:
+            # A mark at the end of the axis is whole; bars end there.
+            drawn[0].set_clip_on(False)
     ax.set_yticks(range(len(keys)), list(axis.rows.values()))
     ax.set_ylim(len(keys) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
@@ -91,9 +94,8 @@ def dots(ax: Axes, rows: pl.DataFrame, axis: Axis) -> None:
 
 
 def limited(limits: tuple[float, float], within: tuple[float, float]) -> tuple[float, float]:
-    """Limits of an axis that end, with room for a mark, where its values do."""
-    room = 0.03 * (within[1] - within[0])
-    return max(limits[0], within[0] - room), min(limits[1], within[1] + room)
+    """Limits of an axis that end where its values do: what reaches beyond is cut."""
+    return max(limits[0], within[0]), min(limits[1], within[1])
 
 
 def _pitch(axis: Axis) -> float:

@@ -4,6 +4,8 @@ import polars as pl
 
 BOOTSTRAP_FROM = 10
 """Seeds from which intervals are BCa bootstrap (see `figures.statistics`)."""
+WITHIN = "within 0 to 100, where bars are cut"
+"""Where axes of accuracies end: intervals of few seeds reach beyond."""
 
 
 def means(seeds: int, kind: str = "bars") -> str:

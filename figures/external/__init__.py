@@ -10,7 +10,7 @@ from figures.experiments.measures import POLICIES, SERVED
 from figures.experiments.names import client_looks, paired_labels
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, column_of
-from figures.experiments.words import means
+from figures.experiments.words import WITHIN, means
 from figures.external.claims import judge
 from figures.external.draw import accuracies, harm_marks, harms, method_marks, way_marks
 from figures.external.layouts import STREAMS, WAYS, tables, titles
@@ -97,7 +97,7 @@ def _methods_caption(summary: Summary) -> str:
         "server's statistics. Client-specific BN: adapted by Eqs. (3), (4), τ = 0.9, n_t = 32, "
         "γ and β the clients' mean, a shuffled stream. Marks: "
         f"{means(summary.seeds)}; a grey line joins the policies of a method, in "
-        f"the first row FedAvg and FedBN. Every panel has its own scale, within 0 to 100.{step}"
+        f"the first row FedAvg and FedBN. Every panel has its own scale, {WITHIN}.{step}"
     )
 
 
@@ -107,7 +107,8 @@ def _ways_caption(summary: Summary) -> str:
         "that was held out by: the server's statistics, which are those aggregated, or the mean "
         "of the clients'; Eq. (4) started from these; each batch's own statistics; Eqs. (3), (4) "
         "started from the first batch; these with the spread between batches in the variance; "
-        f"with γ = 1, β = 0. Marks: {means(summary.seeds)}."
+        f"with γ = 1, β = 0. Marks: {means(summary.seeds)}. Every panel has its own scale, "
+        f"{WITHIN}."
     )
 
 

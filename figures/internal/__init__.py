@@ -9,7 +9,7 @@ import polars as pl
 from figures.experiments.names import STEP, paired_labels
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, WORST
-from figures.experiments.words import means
+from figures.experiments.words import WITHIN, means
 from figures.internal.claims import judge
 from figures.internal.draw import accuracies, accuracy_marks
 from figures.internal.layouts import tables, titles
@@ -58,7 +58,7 @@ def _caption(summary: Summary) -> str:
         f"Test accuracy after round {nets['rounds']}, {nets['net']}, each client with the BN that "
         f"the policy gives it. Marks: {means(summary.seeds)}; a grey line joins the policies of "
         "a method, in the first row FedAvg and FedBN. Worst client: smallest accuracy of a "
-        "client, per seed. Every panel has its own scale, within 0 to 100. Seeds that diverged "
+        f"client, per seed. Every panel has its own scale, {WITHIN}. Seeds that diverged "
         "are left out."
         f"{step}{fewer}"
     )

@@ -103,7 +103,21 @@ def test_an_axis_ends_where_its_values_do():
     (free,) = dot_panels(wide, axis(["a"])).axes
     assert free.get_xlim()[0] < -20 and free.get_xlim()[1] > 140
     (ends,) = dot_panels(wide, axis(["a"], within=(0.0, 100.0))).axes
-    assert ends.get_xlim() == pytest.approx((-3.0, 103.0))  # room for a mark at either end
+    assert ends.get_xlim() == (0.0, 100.0)
     narrow = marks([row("a", "moon", "aggregated", 60.0, 1.0)])
     (inside,) = dot_panels(narrow, axis(["a"], within=(0.0, 100.0))).axes
     assert 58 < inside.get_xlim()[0] < 59 and 61 < inside.get_xlim()[1] < 62
+
+
+def test_bars_are_cut_at_the_ends_and_marks_there_are_whole():
+    values = [row("a", "fedavg", "aggregated", 100.0, 40.0), row("a", "moon", "aggregated", 0.0)]
+    figure = dot_panels(marks(values), axis(["a"], within=(0.0, 100.0)))
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    points, caps, bars = ax.containers[0]
+    ends = ax.transAxes.transform([(0, 0), (1, 0)])[:, 0]
+    for part in (*caps, *bars):
+        # Clipped to the axes, whatever it holds.
+        assert part.get_clip_on() and part.get_clip_box().extents[[0, 2]] == pytest.approx(ends)
+    assert not points.get_clip_on()
+    assert list(points.get_xdata()) == [100.0, 0.0]
