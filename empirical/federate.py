@@ -30,6 +30,7 @@ from empirical.weights import (
     Role,
     RunningMean,
     Weights,
+    all_finite,
     label,
     load,
     shares,
@@ -90,8 +91,9 @@ class Run(Iterator[Measurement]):
     One round's measurements appear together, clients in the order of their names: "batch_loss"
     of the participants, then "loss" and "accuracy" of every client on "train" and "test", then
     those of the server's model on "test" under the client name "server", the unweighted mean
-    over the clients' test splits (none where the algorithm shares nothing). A loss that is not
-    finite ends the run: nothing of that round is yielded and `state.status` is "diverged".
+    over the clients' test splits (none where the algorithm shares nothing). A loss, a learned
+    parameter or a running statistic that is not finite after a round ends the run: nothing of
+    that round is yielded and `state.status` is "diverged".
 
     Attributes:
         state: the `FederationState` after the last finished round.
@@ -118,6 +120,9 @@ class Run(Iterator[Measurement]):
         self._algorithm, self._policy = algorithm, bn_policy
         self._schedule, self._net = schedule, net
         self._division = bn_policy.divide(roles, algorithm.personal)
+        moving = [n for n, r in roles.items() if r not in (Role.COUNTER, Role.CONSTANT)]
+        start = tensors(net)  # a running maximum may start from -inf, and no batch come to it
+        self._finite = frozenset(n for n in moving if all_finite([start[n]]))
         sizes = {
             site.name: float(len(site.train)) if schedule.weights == "size" else 1.0
             for site in self._sites
@@ -146,13 +151,26 @@ class Run(Iterator[Measurement]):
             # Whatever the caller's own mode, such as `torch.no_grad()`, is when it asks for more.
             with torch.inference_mode(False), repeatable(self._schedule.device):
                 state, rows = self._train(round_) if round_ else (self.state, [])
-                if round_ in (0, last) or round_ % self._schedule.measure_every == 0:
+                finite = self._stayed_finite(state)
+                if finite and (round_ in (0, last) or round_ % self._schedule.measure_every == 0):
                     rows += self._measure(state, round_)
-            if not all(math.isfinite(row.value) for row in rows):
+            if not (finite and all(math.isfinite(row.value) for row in rows)):
                 self.state = replace(self.state, status="diverged", round=round_)
                 return
             self.state = replace(state, status="complete" if round_ == last else "running")
             yield from rows
+
+    def _stayed_finite(self, state: FederationState) -> bool:
+        """Whether the server's model, and what stays with the participants, is finite.
+
+        Finite losses do not say so: an infinite running variance makes its layer answer zero.
+        """
+        former = self.state.clients
+        if state is self.state:
+            return True
+        moved = [w for name, w in state.clients.items() if w is not former[name]]
+        models = [state.server, *moved]
+        return all_finite(model[name] for model in models for name in self._finite & model.keys())
 
     def _measure(self, state: FederationState, round_: int) -> list[Measurement]:
         algorithm, schedule = self._algorithm, self._schedule

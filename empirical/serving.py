@@ -20,7 +20,7 @@ from empirical.seeds import derive, repeatable
 from empirical.sites import channels_last
 from empirical.state import FederationState
 from empirical.stream import Stream, check_arrival, stream
-from empirical.weights import load, tensors
+from empirical.weights import all_finite, load, take, tensors, variance_partners
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "server": {},
@@ -176,6 +176,7 @@ def serve_external(
     )
     answers, notes = _answers(net, arriving, serving)
     loss, accuracy = _scores(answers, arriving.labels, client.test.classes)
+    _check_finite(net, serving)
     return Served(accuracy, loss, len(arriving), {**asdict(serving), **serving.options()}, notes)
 
 
@@ -206,6 +207,17 @@ def _answers(net: nn.Module, arriving: Stream, serving: Serving) -> tuple[Tensor
     adapted = adapt(net, arriving, **options)
     idle = tuple(f"no image comes to batch-norm layer '{name}'" for name in adapted.unreached)
     return adapted.predictions, arriving.notes + idle
+
+
+def _check_finite(net: nn.Module, serving: Serving) -> None:
+    """Refuses what finite answers hide: an infinite variance makes its layer answer zero."""
+    parts = {name: weight for name, weight in net.named_parameters() if weight.requires_grad}
+    if serving.variant == "server":  # `adapt` looks at its own statistics
+        moving = [name for pair in variance_partners(net).items() for name in pair]
+        parts |= take(tensors(net), moving)
+    for name, part in parts.items():
+        if not all_finite([part]):
+            raise DivergedError(f"'{name}' of the server's model is not finite: it diverged")
 
 
 @torch.inference_mode(False)

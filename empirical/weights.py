@@ -132,6 +132,11 @@ def tensors(model: nn.Module) -> Weights:
     return dict(model.named_parameters()) | dict(model.named_buffers())
 
 
+def all_finite(tensors: Iterable[Tensor]) -> bool:
+    """Whether no value is NaN or infinite."""
+    return all(bool(tensor.isfinite().all()) for tensor in tensors)
+
+
 def take(weights: Mapping[str, Tensor], names: Iterable[str]) -> Weights:
     """A copy of the named tensors, apart from autograd; memory layout is kept."""
     return {name: weights[name].detach().clone() for name in names}

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 import torch
@@ -288,6 +289,53 @@ def test_a_diverged_run_says_so_and_yields_no_nan() -> None:
     assert run.state.status == "diverged"
     assert 1 <= run.state.round < 9
     assert all(torch.isfinite(torch.tensor(row.value)) for row in rows)
+    assert {row.round for row in rows} == set(range(run.state.round))
+
+
+class Hidden(nn.Module):
+    """Tensors on which no answer depends; one of them is not finite after some batches."""
+
+    federated_roles: ClassVar = {"running": "statistic", "lowest": "statistic"}
+
+    def __init__(self, part: str, batches: int) -> None:
+        super().__init__()
+        self.part, self.left = part, batches
+        self.weight = nn.Parameter(torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("running", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("lowest", torch.full((), -torch.inf, dtype=torch.float64))
+
+    @torch.no_grad()
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.left -= self.training
+        if self.left < 0:
+            getattr(self, self.part)[1] = torch.nan
+        return images
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "local"])
+@pytest.mark.parametrize("policy", BN_POLICIES)
+@pytest.mark.parametrize("part", ["weight", "running"])
+def test_what_no_loss_shows_ends_the_run_in_its_round(algorithm, policy, part) -> None:
+    # Two clients of two batches a round: the sixth batch is the second client's in round 2.
+    clients = [client("a", 16), client("b", 16)]
+    schedule = Schedule(rounds=5, batch_size=8, measure_every=5)
+    net = nn.Sequential(Hidden(part, 6), *bn_net())
+    run = federate(build_algorithm(algorithm), BN_POLICIES[policy], net, clients, schedule)
+    rows = list(run)
+    assert (run.state.status, run.state.round) == ("diverged", 2)
+    assert {row.round for row in rows} == {0, 1}
+    finite = [run.state.server, *run.state.clients.values()]
+    assert all(w[f"0.{part}"].isfinite().all() for w in finite if f"0.{part}" in w)
+    # What was infinite from the start, such as a running maximum that saw nothing, ends no run.
+    healthy = nn.Sequential(Hidden(part, 99), *bn_net())
+    trained(build_algorithm(algorithm), BN_POLICIES[policy], healthy, clients, schedule)
+
+
+def test_feddc_with_absurd_steps_under_finite_losses_has_diverged() -> None:
+    schedule = Schedule(rounds=4, batch_size=8, lr=1e6)
+    run = federate(build_algorithm("feddc"), CLIENT_SPECIFIC, bn_net().float(), UNEQUAL, schedule)
+    rows = list(run)
+    assert run.state.status == "diverged"
     assert {row.round for row in rows} == set(range(run.state.round))
 
 

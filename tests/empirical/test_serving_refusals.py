@@ -143,6 +143,29 @@ def test_what_diverged_is_called_so(variant: str, weight: str, value: float, mes
         serve_external(bn_net(), state_of(net), SITE, Serving(variant), 0)
 
 
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+@pytest.mark.parametrize("name", ["1.running_var", "1.running_mean", "5.running_var"])
+def test_statistics_that_are_not_finite_serve_nobody_with_the_servers(name, value) -> None:
+    net = trained(bn_net())
+    net.get_buffer(name)[0] = value
+    hidden = name.endswith("var") and value == math.inf  # its layer answers β
+    message = f"'{name}' of the server's model is not finite" if hidden else "not finite"
+    with pytest.raises(DivergedError, match=message):
+        serve_external(bn_net(), state_of(net), SITE, Serving("server"), 0)
+    assert serve_external(bn_net(), state_of(net), SITE, Serving("adapted"), 0).accuracy >= 0
+
+
+@pytest.mark.parametrize("variant", sorted(VARIANTS))
+def test_a_class_that_is_never_answered_hides_no_infinite_weight(variant: str) -> None:
+    images = SITE.test.images
+    zeros = Split(images, SITE.test.labels * 0, 2)
+    net = trained(bn_net())
+    net.get_parameter("7.bias").data[1] = -math.inf
+    with pytest.raises(DivergedError, match=r"'7\.bias' of the server's model is not finite"):
+        site = Client("zeros", zeros, zeros)
+        serve_external(bn_net(), state_of(net), site, Serving(variant), 0)
+
+
 def test_a_federation_that_diverged_serves_nobody() -> None:
     with pytest.raises(DivergedError, match="diverged in round 4"):
         serve_external(bn_net(), replace(STATE, status="diverged"), SITE, Serving(), 0)
