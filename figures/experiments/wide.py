@@ -59,7 +59,8 @@ def cell_frames(
             if cell is not None:
                 numbers.append({**row.names, "column": column, **cell.columns("accuracy")})
         texts = {c: accuracy(cell, seeds) for c, cell in found.items()}
-        lost = next((c.lost for c in found.values() if c and c.lost), "")
+        # The mean over clients held out in turn has lost what any of them has.
+        lost = max((c for c in found.values() if c), key=lambda cell: len(cell.diverged)).lost
         shown.append({**row.labels, **texts, "lost": lost})
     frame = pl.DataFrame(shown)
     if shown and not any(row["lost"] for row in shown):

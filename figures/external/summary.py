@@ -73,7 +73,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     frame = of(joined(rows, manifests), study="external")
     clients = behind["held_out"].unique(maintain_order=True).to_list()
     columns = [*map(column_of, clients), MEAN]
-    served = _by_column(measures.external(frame), behind, ["variant"])
+    served = _served(measures.external(frame), behind)
     table = {(a, p, c): x for (a, p, c, v), x in served.items() if SERVICE.get(p) == v}
     methods = method_order(behind["algorithm"])
     pairs = {(a, c): both(table, a, c) for a in methods for c in columns}
@@ -98,6 +98,16 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         behind["seed"].n_unique(),
         lost(behind),
     )
+
+
+def _served(values: pl.DataFrame, behind: pl.DataFrame) -> Cells:
+    """(algorithm, policy, column, variant) -> cell; what diverged was to be served, too."""
+    found = _by_column(values, behind, ["variant"])
+    for (algorithm, policy, column), cell in _by_column(values, behind, []).items():
+        if policy in SERVICE and cell.diverged:
+            missing = Cell({}, cell.diverged)
+            found.setdefault((algorithm, policy, column, SERVICE[policy]), missing)
+    return found
 
 
 def _by_column(values: pl.DataFrame, behind: pl.DataFrame, within: list[str]) -> Cells:

@@ -130,6 +130,36 @@ def test_a_diverged_fold_is_named_and_its_seed_left_out_of_the_mean():
     assert not [c for c in content(summary).claims if c.id.startswith("external.client")]
 
 
+def test_where_everything_diverged_the_tables_say_so():
+    records = Records()
+    for seed in range(2):
+        for policy in ("aggregated", "client_specific"):
+            for fold in FOLDS:
+                served(records, "fedavg", policy, seed, fold, {}, diverged=3 + seed)
+    summary = made(records)
+    assert summary.cells["fedavg", "aggregated", "client mnist-m"].diverged == {0: 3, 1: 4}
+    columns = ["method", "served", "client mnist-m", "mean", "lost"]
+    lost = ("–", "–", "diverged (rounds 3 to 4), all 2 seeds")
+    assert shown(summary, "external").select(columns).rows() == [
+        ("FedAvg", "server's statistics", *lost),
+        ("FedBN", "Eqs. (3), (4)", *lost),
+    ]
+    assert shown(summary, "ways").select("served", "lost").rows() == [
+        ("server's statistics", lost[-1]),
+        ("adapted, Eqs. (3), (4)", lost[-1]),
+    ]
+    assert content(summary).drawings == {}
+
+
+def test_a_row_says_of_all_held_out_clients_what_diverged():
+    records = Records()
+    lost = {(0, "mnist-m"): 7, (1, "synth-digits"): 2}
+    for seed in range(3):
+        for fold in FOLDS:
+            basic(records, "moon", seed, 0.5, 0.7, fold, lost.get((seed, fold)))
+    assert shown(made(records), "external")["lost"][0] == "diverged (rounds 2 to 7), 2 of 3 seeds"
+
+
 def test_ways_are_held_against_adapting():
     records = Records()
     for seed in range(3):
