@@ -173,6 +173,36 @@ def plan_experiments(
     return [(study.label, study.config, study.seconds) for study in plan]
 
 
+def planned(name: str, options: Options, found: Any) -> list[tuple[str, dict[str, Any], float]]:
+    """List the runs of a section.
+
+    Raises:
+        Refused: the federation has too few clients, or one of them too few images.
+    """
+    return fitting(options, SECTIONS[name].plan(options, found))
+
+
+def fitting(
+    options: Options, plan: Iterable[tuple[str, dict[str, Any], float]]
+) -> list[tuple[str, dict[str, Any], float]]:
+    """Give the runs of a plan, which the federation's clients have the images for.
+
+    Raises:
+        Refused: one of them has too few.
+    """
+    runs = list(plan)
+    configs = [config for _, config, _ in runs if config["study"] in ("training", "external")]
+    if configs:
+        from empirical.studies import check_clients
+
+        data = None if options.data is None else str(options.data)
+        try:
+            check_clients(configs, federation(options.federation, data))
+        except ValueError as error:
+            raise Refused(f"{error}.") from None
+    return runs
+
+
 def show(name: str, *arguments: Any) -> Any:
     """Summarise, judge and draw a section."""
     return importlib.import_module(f"figures.{name}").present(*arguments)
@@ -517,9 +547,10 @@ def run_section(name: str, options: Options) -> bool:
         refuse_others(options, shown["options"])
     else:
         found = loaded(options)
+        plan = planned(name, options, found)  # first: what is refused leaves no folders
         store = RunStore(options.out / "runs")
         writable_folder(options.out / name)
-        hashes, new = complete(name, options, found, section.plan(options, found))
+        hashes, new = complete(name, options, found, plan)
         shown = write_index(index, name, vars(options), hashes)
     rows = store.read(shown["runs"])
     manifests = {run: store.manifest(run) for run in shown["runs"]}
@@ -596,8 +627,8 @@ def mention_untuned(options: Options, todo: Sequence[Task]) -> None:
         usual = {name: getattr(Options, name) for name in flags}
         given = "".join(f" --{n} {shlex.quote(str(v))}" for n, v in flags.items() if v != usual[n])
         console.print(
-            f"{', '.join(methods)} train with their authors' defaults, since no settings were "
-            f"chosen for {options.federation} with {trainings[0]['model']}: "
+            f"The authors' defaults train {', '.join(methods)}, since no settings were chosen for "
+            f"{options.federation} with {trainings[0]['model']}: "
             f"python paper_repro.py --tune{given} chooses them on validation images.",
             style="yellow",
             markup=False,
@@ -639,7 +670,8 @@ def tune(options: Options) -> int:
     from figures.records import RunStore
 
     found = loaded(options)
-    runs, _ = complete("tuning", options, found, plan_experiments("tuning_plan", options, found))
+    plan = fitting(options, plan_experiments("tuning_plan", options, found))
+    runs, _ = complete("tuning", options, found, plan)
     store = RunStore(options.out / "runs")
     manifests, accuracies = [store.manifest(run) for run in runs], []
     for run, manifest in zip(runs, manifests, strict=True):
@@ -736,6 +768,10 @@ def command(options: Options) -> int:
     if options.tune:
         return tune(options)
     names = list(SECTIONS) if options.section == "all" else [options.section]
+    if len(names) > 1 and not options.redraw:
+        found = loaded(options)
+        for name in names:  # before the first computes for hours
+            planned(name, options, found)
     return 0 if all([run_section(name, options) for name in names]) else 1
 
 

@@ -255,6 +255,67 @@ def test_two_clients_are_too_few_to_hold_one_out(cli, toy, tmp_path, monkeypatch
     assert outcome.code == 2 and "needs at least 3" in outcome.sentence and toy.waves == []
 
 
+def few_images(monkeypatch, train=24, test=20, *, last=True):
+    """Give the toy federation a first or last client of so few images."""
+    from empirical.data import FEDERATIONS
+    from federations import toy_federation
+
+    usual, few = toy_federation((24,) * 3, test=20), toy_federation((train,) * 3, test=test)
+    clients = [*usual[:2], few[2]] if last else [few[0], *usual[1:]]
+    known = paper_repro.replace(FEDERATIONS["toy"], load=lambda *_: clients)
+    monkeypatch.setitem(FEDERATIONS, "toy", known)
+    paper_repro.federation.cache_clear()
+    return f"toy-{2 * last}"
+
+
+@pytest.fixture
+def forgetful():
+    """Forget what other tests loaded as `toy`, and what this one did."""
+    paper_repro.federation.cache_clear()
+    yield
+    paper_repro.federation.cache_clear()
+
+
+@pytest.mark.parametrize("section", [*paper_repro.SECTIONS, "all"])
+def test_one_training_image_is_refused_before_anything(
+    cli, toy, forgetful, tmp_path, monkeypatch, section
+):
+    name = few_images(monkeypatch, train=1, last=False)
+    outcome = cli(*command(section), "--out", tmp_path / "results")
+    assert outcome.code == 2 and f"'{name}' has one training image" in outcome.sentence
+    assert toy.waves == [] and not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("section", [*HELD_OUT, "all"])
+def test_one_test_image_is_refused_where_it_would_be_served(
+    cli, toy, forgetful, tmp_path, monkeypatch, section
+):
+    name = few_images(monkeypatch, test=1)
+    outcome = cli(*command(section), "--out", tmp_path / "results")
+    assert outcome.code == 2 and f"'{name}' has one test image" in outcome.sentence
+    assert toy.waves == [] and not (tmp_path / "results").exists()
+
+
+def test_one_test_image_is_enough_where_nobody_is_served(
+    cli, toy, forgetful, tmp_path, monkeypatch
+):
+    few_images(monkeypatch, test=1)
+    assert cli(*command("internal"), "--out", tmp_path).code == 0 and toy.labels
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(command("analysis"), "3 training images"), (("--tune", "--federation", "toy"), "2 training")],
+)
+def test_too_few_images_to_be_divided_are_refused(
+    cli, toy, forgetful, tmp_path, monkeypatch, arguments, words
+):
+    few_images(monkeypatch, train=int(words[0]), last=False)
+    outcome = cli(*arguments, "--out", tmp_path / "results")
+    assert outcome.code == 2 and words in outcome.sentence
+    assert toy.waves == [] and not (tmp_path / "results").exists()
+
+
 # ---- tuning
 
 
@@ -309,7 +370,7 @@ def test_settings_that_nobody_chose_are_said_before_training_and_in_the_report(
     few = Size(rounds=1, seeds=1, methods=("fedavg", "fedprox", "scaffold"))
     monkeypatch.setitem(PRESETS["quick"].sizes, "internal", few)
     run = (*command("internal"), "--out", tmp_path)
-    said = "fedprox, scaffold train with their authors' defaults, since no settings were chosen "
+    said = "The authors' defaults train fedprox, scaffold, since no settings were chosen "
     said += "for toy with compact_cnn: python paper_repro.py --tune --federation toy chooses them "
     outcome = cli(*run)
     assert outcome.code == 0 and said in outcome.out
