@@ -101,6 +101,11 @@ class Serving:
             )
 
 
+def takes_one(serving: Serving) -> bool:
+    """Whether a client of one test image can be served so."""
+    return serving.variant == "server" or _takes_one(serving.options())
+
+
 def _takes_one(options: Mapping[str, float | str]) -> bool:
     """Whether a batch of one image has the variance that these options ask for."""
     return options["variance"] == "total" and options["batch_variance"] == "biased"

@@ -257,8 +257,9 @@ def test_two_clients_are_too_few_to_hold_one_out(cli, toy, tmp_path, monkeypatch
 
 def few_images(monkeypatch, train=24, test=20, *, last=True):
     """Give the toy federation a first or last client of so few images."""
-    from empirical.data import FEDERATIONS
     from federations import toy_federation
+
+    from empirical.data import FEDERATIONS
 
     usual, few = toy_federation((24,) * 3, test=20), toy_federation((train,) * 3, test=test)
     clients = [*usual[:2], few[2]] if last else [few[0], *usual[1:]]

@@ -2,6 +2,7 @@
 
 from empirical.studies.analysis import analysis_plan
 from empirical.studies.experiments import external_study, train_study
+from empirical.studies.fit import check_clients
 from empirical.studies.grid import GRID, METHODS
 from empirical.studies.part import study_clients
 from empirical.studies.sections import (
@@ -32,6 +33,7 @@ __all__ = [
     "Study",
     "analysis_plan",
     "at_edge",
+    "check_clients",
     "choose",
     "compatibility_plan",
     "convergence_trainings",

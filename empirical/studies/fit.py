@@ -1,0 +1,47 @@
+"""Whether a federation's clients have the images that a plan needs, before anything is computed."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from empirical.data.client import Client, as_clients
+from empirical.serving import Serving, takes_one
+from empirical.studies.part import held_out, study_clients
+
+_PARTS = ("held_out", "validation", "fraction", "per_domain")
+
+
+def check_clients(configs: Iterable[Mapping[str, Any]], clients: Iterable[Client]) -> None:
+    """Refuses clients of too few images for the runs of a plan, all of whose nets have batch norm.
+
+    Args:
+        configs: of the runs; those that neither train nor serve are passed over.
+        clients: the whole federation.
+
+    Raises:
+        ValueError: a client that trains has one training image, or too few to be divided; or one
+            that is served in batches has one test image.
+    """
+    members, seen = as_clients(clients), []
+    for config in configs:
+        if config["study"] == "external":
+            _check_served(config, members)
+        parts = {name: config[name] for name in _PARTS if name in config}
+        if config["study"] != "training" or parts in seen:
+            continue
+        seen.append(parts)
+        for client in study_clients({**parts, "schedule": {"seed": 0}}, members):
+            if len(client.train) == 1:
+                raise ValueError(
+                    f"client '{client.name}' has one training image, which has no batch "
+                    "statistics: give it at least 2, or leave it out"
+                )
+
+
+def _check_served(config: Mapping[str, Any], members: list[Client]) -> None:
+    outside = held_out(config, members)
+    ways = [Serving(**chosen) for chosen in config["serving"]]
+    if len(outside.test) == 1 and not all(map(takes_one, ways)):
+        raise ValueError(
+            f"client '{outside.name}' has one test image, which has no variance by which it could "
+            "be served outside the federation: give it at least 2, or leave it out"
+        )
