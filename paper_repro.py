@@ -27,6 +27,8 @@ from rich.table import Table
 __version__ = "0.2.0"
 
 PRESETS: tuple[str, ...] = ("quick", "default", "paper")
+NUMBERS = {"--seeds", "--workers", "--folds"}
+MOST = 10_000  # of each of them: beyond it planning alone would never end
 MARK = {
     **dict.fromkeys(("certified", "supported"), "bold green"),
     **dict.fromkeys(("consistent", "inconclusive"), "bold yellow"),
@@ -391,8 +393,9 @@ def checked(options: Options) -> Options:
     if options.preset not in PRESETS:
         raise Refused(near("preset", options.preset, PRESETS))
     for flag, value in (("seeds", options.seeds), ("workers", options.workers)):
-        if value is not None and value < 1:
-            raise Refused(f"--{flag} must be at least 1, not {value}.")
+        if value is not None and not 1 <= value <= MOST:
+            bound = "least 1" if value < 1 else f"most {MOST}"
+            raise Refused(f"--{flag} must be at {bound}, not {value}.")
     if options.redraw and options.fresh:
         raise Refused("--redraw computes nothing and --fresh computes again: give one of them.")
     try:
@@ -748,6 +751,9 @@ def parsed(arguments: Sequence[str] | None) -> Options:
             raise Refused(f"{flag} is empty: give it a value, or leave it out.")
         if flag in seen:
             raise Refused(f"{flag} is given twice: give it once.")
+        digits = (value if equals else after).strip().lstrip("+-").replace("_", "")
+        if flag in NUMBERS and digits.isdecimal() and len(digits) > 20:  # int() takes no thousands
+            raise Refused(f"{flag} is at most {MOST}, and no number of {len(digits)} digits.")
         seen.add(flag)
     try:
         return tyro.cli(Options, args=arguments, description=Options.__doc__)

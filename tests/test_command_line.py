@@ -37,6 +37,18 @@ REFUSED = {
     "no seeds": ((*SECTION, "--seeds", "0"), ("--seeds must be at least 1, not 0",)),
     "negative seeds": ((*SECTION, "--seeds", "-1"), ("--seeds must be at least 1, not -1",)),
     "no workers": ((*SECTION, "--workers", "0"), ("--workers must be at least 1, not 0",)),
+    "many seeds": ((*SECTION, "--seeds", "9" * 20), ("--seeds must be at most 10000",)),
+    "many workers": ((*SECTION, "--workers", "10001"), ("--workers must be at most 10000",)),
+    **{
+        f"endless {flag}": (
+            ("--section", "external", f"--{flag}", "7" * 5000),
+            (f"--{flag} is at most 10000, and no number of 5000 digits",),
+        )
+        for flag in ("seeds", "workers", "folds")
+    },
+    "endless after =": ((*SECTION, f"--seeds={'7' * 5000}"), ("no number of 5000 digits",)),
+    "endless below 0": ((*SECTION, "--workers", "-" + "7" * 5000), ("of 5000 digits",)),
+    "many folds": (("--section", "external", "--folds", "9" * 20), ("1 … 4", "not 9999")),
     "device": ((*SECTION, "--device", "gpu"), ("unknown device 'gpu'", "'cuda'")),
     "both": ((*SECTION, "--redraw", "--fresh"), ("--redraw", "--fresh", "one of them")),
     "no seeds redrawn": ((*SECTION, "--redraw", "--seeds", "0"), ("--seeds must be",)),
