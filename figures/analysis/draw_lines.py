@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from figures.experiments.dot_panels import limited
+from figures.experiments.dot_panels import hollow_marks, limited
 from figures.style import INK, Look, letter, look, panels
 
 POLICIES = ("aggregated", "client_specific")
@@ -40,6 +40,7 @@ def lines(curves: pl.DataFrame, paired: pl.DataFrame, setting: Setting) -> Figur
         if rows.height:
             left.plot(rows["value"], rows["mean"], **_line(style))
             left.fill_between(rows["value"], *_ends(rows), **style.band())
+            hollow_marks(left, rows["value"], rows["mean"], rows["hollow"], style)
     left.set_ylim(*limited(left.get_ylim(), (0.0, 100.0)))
     left.set_title("test accuracy (%), mean over the clients")
     right.axhline(0.0, color=INK, linewidth=0.8, linestyle=":")
@@ -51,6 +52,7 @@ def lines(curves: pl.DataFrame, paired: pl.DataFrame, setting: Setting) -> Figur
             # Beside one another, not on one another.
             at = rows["value"] * 1.06**k
             right.errorbar(at, rows["mean"], yerr=error, **_line(style), elinewidth=0.9)
+            hollow_marks(right, at, rows["mean"], rows["hollow"], style)
     right.set_title("difference (points), paired by seed")
     for ax in (left, right):
         _axis(ax, setting)

@@ -5,14 +5,14 @@ from typing import Any
 import polars as pl
 
 from figures.analysis.outside import Grid
-from figures.analysis.sweeps import Sweep
+from figures.analysis.sweeps import SPECIFIC, Sweep
 from figures.experiments.comparisons import difference_mark, mark
 
 LINE: dict[str, type[pl.DataType]] = {"value": pl.Float64, "series": pl.String}
 LINE |= dict.fromkeys(("mean", "lower", "upper"), pl.Float64)
-LINE["lost"] = pl.String
+LINE |= {"hollow": pl.Boolean, "lost": pl.String}
 CELL: dict[str, type[pl.DataType]] = {"panel": pl.String, "tau": pl.Float64, "samples": pl.Int64}
-CELL |= {"mean": pl.Float64}
+CELL |= {"mean": pl.Float64, "fewer": pl.Int64}
 
 
 def curves(sweep: Sweep) -> pl.DataFrame:
@@ -26,7 +26,9 @@ def differences(sweep: Sweep) -> pl.DataFrame:
     rows = []
     for series, found in (("aggregated", sweep.ahead), ("local", sweep.alone)):
         for value, one in found.items():
-            rows.append({"value": value, "series": series, **difference_mark(one.difference)})
+            sides = (sweep.cells.get((value, side)) for side in (SPECIFIC, series))
+            shown = difference_mark(one.difference, *sides)
+            rows.append({"value": value, "series": series, **shown})
     return pl.DataFrame(rows, schema=LINE)
 
 
@@ -36,9 +38,13 @@ def panel(order: str, column: str) -> str:
 
 
 def grid_cells(grid: Grid) -> pl.DataFrame:
-    """Accuracy by `panel` (order and column), `tau` and `samples`."""
+    """Accuracy by `panel` (order and column), `tau` and `samples`.
+
+    `fewer`: the seeds behind a mean that lacks some, which diverged.
+    """
     rows: list[dict[str, Any]] = []
     for (order, column, tau, samples), cell in grid.cells.items():
         at = {"panel": panel(order, column), "tau": tau, "samples": samples}
-        rows.append({**at, "mean": mark(cell)["mean"]})
+        fewer = len(cell.values) if cell.diverged else None
+        rows.append({**at, "mean": mark(cell)["mean"], "fewer": fewer})
     return pl.DataFrame(rows, schema=CELL).drop_nulls("mean")

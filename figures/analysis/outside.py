@@ -21,7 +21,8 @@ WAYS = ("server", "adapted", "identity")
 class Grid:
     """Accuracy over τ and n_t. Keys are (order, column, τ, n_t); column: a client's or `MEAN`.
 
-    `momentum`: n_t -> τ = 0.9 minus τ = 0 in the mean over clients, one family.
+    `momentum`: n_t -> τ = 0.9 minus τ = 0 in the mean over clients, one family. `lost`: held-out
+    client -> the seeds that diverged.
     """
 
     clients: list[str] = field(default_factory=list)
@@ -31,6 +32,7 @@ class Grid:
     cells: Mapping[tuple[str, str, float, int], Cell] = field(default_factory=dict)
     momentum: Mapping[int, Compared] = field(default_factory=dict)
     seeds: int = 0
+    lost: Mapping[str, Cell] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def grid(frame: pl.DataFrame, behind: pl.DataFrame) -> Grid:
         found,
         compare({n: (one, other) for n, (one, other) in pairs.items()}),
         behind["seed"].n_unique(),
+        {c: x for (c,), x in cells(values, behind, ["held_out"]).items() if x.diverged},
     )
 
 

@@ -127,24 +127,30 @@ def pooled(cells: Sequence[Cell]) -> Cell:
 
 
 def mark(cell: Cell | None) -> dict[str, Any]:
-    """A cell as a figure shows it, in per cent: mean, ends, or why there is none."""
+    """A cell as a figure shows it, in per cent: mean, ends, whether seeds lack, why all do."""
     found = None if cell is None else cell.interval
     if cell is None or found is None:
-        return dict.fromkeys(("mean", "lower", "upper")) | {"lost": cell.lost if cell else None}
+        return dict.fromkeys(("mean", "lower", "upper")) | {
+            "hollow": False,
+            "lost": cell.lost if cell else None,
+        }
     ends = {"lower": found.lower, "upper": found.upper}
     scaled = {name: None if end is None else 100 * end for name, end in ends.items()}
-    return {"mean": 100 * found.mean, **scaled, "lost": None}
+    return {"mean": 100 * found.mean, **scaled, "hollow": bool(cell.diverged), "lost": None}
 
 
-def difference_mark(found: PairedDifference) -> dict[str, Any]:
-    """A difference as a figure shows it, in points."""
+def difference_mark(found: PairedDifference, *sides: Cell | None) -> dict[str, Any]:
+    """A difference as a figure shows it, in points; `sides` tell whether seeds lack."""
     ends = {"mean": found.mean, "lower": found.lower, "upper": found.upper}
-    return {name: None if end is None else 100 * end for name, end in ends.items()} | {"lost": None}
+    points = {name: None if end is None else 100 * end for name, end in ends.items()}
+    lacking = any(cell.diverged for cell in sides if cell is not None)
+    return {**points, "hollow": lacking, "lost": None}
 
 
 MARKS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("panel", "row", "series"), pl.String),
     **dict.fromkeys(("mean", "lower", "upper"), pl.Float64),
+    "hollow": pl.Boolean,
     "lost": pl.String,
 }
 """Columns of the tables that `dot_panels` draws."""

@@ -1,7 +1,8 @@
 """Dots with intervals in panels: a row for each method or choice, a mark for each series."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -41,7 +42,8 @@ class Axis:
 def dot_panels(table: pl.DataFrame, axis: Axis) -> Figure:
     """Draw `mean` with `lower` and `upper` by `panel`, `row` and `series`.
 
-    A row of the table without a mean shows its words in the column `lost`, where it has one.
+    Where `hollow` is true the mark is. A row of the table without a mean shows its words in the
+    column `lost`, where it has one.
     """
     across = min(axis.abreast, len(axis.panels))
     down = -(-len(axis.panels) // across)
@@ -81,6 +83,7 @@ def dots(ax: Axes, rows: pl.DataFrame, axis: Axis) -> None:
         if axis.within is not None and part.height:
             # A mark at the end of the axis is whole; bars end there.
             drawn[0].set_clip_on(False)
+        hollow_marks(ax, part["mean"], at, part["hollow"], look)
     ax.set_yticks(range(len(keys)), list(axis.rows.values()))
     ax.set_ylim(len(keys) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
@@ -91,6 +94,15 @@ def dots(ax: Axes, rows: pl.DataFrame, axis: Axis) -> None:
     if axis.within is not None:
         ax.set_xlim(*limited(ax.get_xlim(), axis.within))
     _lost(ax, rows, keys, place)
+
+
+def hollow_marks(ax: Axes, x: Any, y: Any, which: Iterable[bool | None], look: Look) -> None:
+    """Whiten the marks at x, y that lack seeds."""
+    there = [(a, b) for a, b, lacking in zip(x, y, which, strict=True) if lacking]
+    if there:
+        style = look.points(label=False) | {"markerfacecolor": "white", "markeredgewidth": 1.0}
+        style |= {"markeredgecolor": look.colour, "clip_on": False}
+        ax.plot(*zip(*there, strict=True), **style)
 
 
 def limited(limits: tuple[float, float], within: tuple[float, float]) -> tuple[float, float]:

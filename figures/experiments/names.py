@@ -47,6 +47,11 @@ def cell_label(algorithm: str, policy: str) -> str:
     return method_labels([algorithm])[algorithm]
 
 
+def run_label(algorithm: str, policy: str) -> str:
+    """The same with the BN that it was trained with."""
+    return f"{cell_label(algorithm, policy)}, {BN[policy]} BN"
+
+
 def client_looks(names: Iterable[str]) -> dict[str, Look]:
     """Looks of clients, whose labels a figure can draw."""
     known = looks(names)

@@ -1,19 +1,58 @@
 """Phrases that the captions and notes of the experiments share."""
 
+from collections.abc import Iterable, Mapping
+
 import polars as pl
+
+from figures.experiments.cells import Cell
 
 BOOTSTRAP_FROM = 10
 """Seeds from which intervals are BCa bootstrap (see `figures.statistics`)."""
-WITHIN = "within 0 to 100, where bars are cut"
+WITHIN = "within 0 to 100, where intervals are cut"
 """Where axes of accuracies end: intervals of few seeds reach beyond."""
 
 
-def means(seeds: int, kind: str = "bars") -> str:
-    """What marks and their bars (or lines and their bands) are."""
-    if seeds < 2:
+def counts(cells: Iterable[Cell]) -> list[int]:
+    """How many seeds are behind each mean that is there."""
+    return [len(cell.values) for cell in cells if cell.values]
+
+
+def over_seeds(counts: Iterable[int]) -> str:
+    """Over how many seeds means are, from the fewest to the most."""
+    there = sorted(counts) or [0]
+    few, many = there[0], there[-1]
+    if many < 2:
+        return "one seed"
+    return f"mean over {few} to {many} seeds" if few < many else f"mean over {many} seeds"
+
+
+def means(counts: Iterable[int], kind: str = "bars") -> str:
+    """What marks and their bars (or lines and their bands) are, by the seeds behind each."""
+    there = sorted(counts) or [0]
+    if there[-1] < 2:
         return "one seed, so no intervals"
-    method = "BCa bootstrap" if seeds >= BOOTSTRAP_FROM else "Student t"
-    return f"mean over {seeds} seeds; {kind}: 95 % {method} intervals"
+    names = ["Student t"] * (there[0] < BOOTSTRAP_FROM)
+    names += ["BCa bootstrap"] * (there[-1] >= BOOTSTRAP_FROM)
+    alone = ", none of one seed" * (there[0] < 2)
+    return f"{over_seeds(there)}; {kind}: 95 % {' or '.join(names)} intervals{alone}"
+
+
+def in_rounds(counts: Iterable[int]) -> str:
+    """Numbers of rounds, each once."""
+    there = list(dict.fromkeys(counts))
+    return f"{', '.join(map(str, there))} round{'s' * (there != [1])}"
+
+
+def hollow(cells: Iterable[Cell]) -> str:
+    """What hollow marks are, where a mean lacks seeds that diverged."""
+    some = any(cell.values and cell.diverged for cell in cells)
+    return "; hollow marks lack seeds that diverged" * some
+
+
+def what_diverged(cells: Mapping[str, Cell]) -> str:
+    """Say, by what each cell is called, which seeds diverged; empty where none did."""
+    lost = [f"{name}: {cell.lost}" for name, cell in cells.items() if cell.diverged]
+    return f" Left out: {'; '.join(lost)}." if lost else ""
 
 
 def lost(behind: pl.DataFrame) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 
 from figures.experiments.measures import POLICIES, SERVED
-from figures.experiments.names import client_looks, paired_labels
+from figures.experiments.names import client_looks, paired_labels, run_label
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, column_of
-from figures.experiments.words import WITHIN, means
+from figures.experiments.words import WITHIN, counts, hollow, means, what_diverged
 from figures.external.claims import judge
 from figures.external.draw import accuracies, harm_marks, harms, method_marks, way_marks
 from figures.external.layouts import STREAMS, WAYS, tables, titles
@@ -91,32 +91,44 @@ def _streams(summary: Summary) -> dict[str, Drawing]:
 
 
 def _methods_caption(summary: Summary) -> str:
+    drawn = summary.cells.values()
     step = PER_FEDAVG if "perfedavg" in summary.methods else ""
     return (
         "Test accuracy of the client that was held out, after the last round. Aggregated BN: the "
         "server's statistics. Client-specific BN: adapted by Eqs. (3), (4), τ = 0.9, n_t = 32, "
         "γ and β the clients' mean, a shuffled stream. Marks: "
-        f"{means(summary.seeds)}; a grey line joins the policies of a method, in "
-        f"the first row FedAvg and FedBN. Every panel has its own scale, {WITHIN}.{step}"
+        f"{means(counts(drawn))}{hollow(drawn)}; a grey line joins the policies of a method, in "
+        f"the first row FedAvg and FedBN. Every panel has its own scale, {WITHIN}."
+        f"{_lost(summary)}{step}"
     )
 
 
+def _lost(summary: Summary, *methods: str) -> str:
+    """Say which trainings of these methods, or of all, were lost for any held-out client."""
+    found = {key[:2]: cell for key, cell in summary.cells.items() if key[2] == MEAN}
+    wanted = {key: cell for key, cell in found.items() if not methods or key[0] in methods}
+    return what_diverged({run_label(*key): cell for key, cell in wanted.items()})
+
+
 def _ways_caption(summary: Summary) -> str:
+    drawn = [cell for (policy, *_), cell in summary.ways.items() if policy in POLICIES]
     return (
         "The models of FedAvg (aggregated BN) and FedBN (client-specific BN) serve the client "
         "that was held out by: the server's statistics, which are those aggregated, or the mean "
         "of the clients'; Eq. (4) started from these; each batch's own statistics; Eqs. (3), (4) "
         "started from the first batch; these with the spread between batches in the variance; "
-        f"with γ = 1, β = 0. Marks: {means(summary.seeds)}. Every panel has its own scale, "
-        f"{WITHIN}."
+        f"with γ = 1, β = 0. Marks: {means(counts(drawn))}{hollow(drawn)}. Every panel has its own "
+        f"scale, {WITHIN}.{_lost(summary, 'fedavg')}"
     )
 
 
 def _streams_caption(summary: Summary) -> str:
+    drawn = [summary.streams[key] for key in summary.harms]
+    found = [one.difference.n for one in summary.harms.values()]
     return (
         "Accuracy on a shuffled stream minus that on the same images sorted by class, or with "
         "contrast that fades and brightness that grows as they come, τ = 0.9, n_t = 32; FedBN's "
         "model where no other is named. Right of zero the order harms; what fixed statistics "
         "answer does not depend on the order of the same images. Paired by seed; marks: "
-        f"{means(summary.seeds)}."
+        f"{means(found)}{hollow(drawn)}.{_lost(summary, 'fedavg')}"
     )

@@ -39,8 +39,14 @@ def harm_marks(summary: Summary) -> pl.DataFrame:
     """Accuracy that an order costs; `row` is policy and variant, `series` the column."""
     return marks(
         [
-            {"panel": o, "row": f"{p} {v}", "series": c, **difference_mark(found.difference)}
-            for (o, p, v, c), found in summary.harms.items()
+            {
+                "panel": order,
+                "row": f"{policy} {variant}",
+                "series": column,
+                **difference_mark(found.difference, summary.streams[key]),
+            }
+            for key, found in summary.harms.items()
+            for order, policy, variant, column in [key]
         ]
     )
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from figures.experiments.names import STEP, paired_labels
+from figures.experiments.measures import POLICIES
+from figures.experiments.names import STEP, paired_labels, run_label
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, WORST
-from figures.experiments.words import WITHIN, means
+from figures.experiments.words import WITHIN, counts, hollow, means, what_diverged
 from figures.internal.claims import judge
 from figures.internal.draw import accuracies, accuracy_marks
 from figures.internal.layouts import tables, titles
@@ -54,11 +55,13 @@ def _caption(summary: Summary) -> str:
     fewer = " The table has more clients." if len(summary.clients) > WIDEST else ""
     step = f" † Per-FedAvg is measured {STEP}." if "perfedavg" in summary.methods else ""
     nets = summary.settings
+    drawn = {key: cell for key, cell in summary.cells.items() if key[1] in POLICIES}
+    lost = {run_label(a, p): cell for (a, p, c), cell in drawn.items() if c == MEAN}
     return (
         f"Test accuracy after round {nets['rounds']}, {nets['net']}, each client with the BN that "
-        f"the policy gives it. Marks: {means(summary.seeds)}; a grey line joins the policies of "
+        f"the policy gives it. Marks: {means(counts(drawn.values()))}"
+        f"{hollow(drawn.values())}; a grey line joins the policies of "
         "a method, in the first row FedAvg and FedBN. Worst client: smallest accuracy of a "
-        f"client, per seed. Every panel has its own scale, {WITHIN}. Seeds that diverged "
-        "are left out."
-        f"{step}{fewer}"
+        f"client, per seed. Every panel has its own scale, {WITHIN}."
+        f"{what_diverged(lost)}{step}{fewer}"
     )

@@ -20,11 +20,19 @@ def axis(panels=("a", "b"), **special):
     return Axis({name: f"panel {name}" for name in panels}, ROWS, SERIES, "accuracy", **special)
 
 
-def row(panel, name, series, mean, half=1.0, lost=None):
+def row(panel, name, series, mean, half=1.0, lost=None, hollow=None):
     ends = {"lower": None, "upper": None} if half is None else {}
     if half is not None and mean is not None:
         ends = {"lower": mean - half, "upper": mean + half}
-    return {"panel": panel, "row": name, "series": series, "mean": mean, "lost": lost, **ends}
+    return {
+        "panel": panel,
+        "row": name,
+        "series": series,
+        "mean": mean,
+        "lost": lost,
+        **ends,
+        "hollow": hollow,
+    }
 
 
 def drawn(ax, series):
@@ -121,3 +129,21 @@ def test_bars_are_cut_at_the_ends_and_marks_there_are_whole():
         assert part.get_clip_on() and part.get_clip_box().extents[[0, 2]] == pytest.approx(ends)
     assert not points.get_clip_on()
     assert list(points.get_xdata()) == [100.0, 0.0]
+
+
+def test_a_mark_that_lacks_seeds_is_hollow_where_it_stands():
+    values = [
+        row("a", "fedavg", "aggregated", 80.0, hollow=True),
+        row("a", "moon", "aggregated", 70.0, hollow=False),
+        row("a", "moon", "client_specific", 60.0),
+    ]
+    (ax,) = dot_panels(marks(values), axis(["a"])).axes
+    found = [one for one in ax.lines if one.get_markerfacecolor() == "white"]
+    (line,) = found
+    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [
+        (80.0, pytest.approx(-0.18))
+    ]
+    assert line.get_markeredgecolor() == look("aggregated").colour
+    # Above the filled mark, and not in the legend.
+    assert ax.lines.index(line) > ax.lines.index(ax.containers[0][0])
+    assert line.get_label().startswith("_")

@@ -9,7 +9,7 @@ from figures.experiments.comparisons import averaged, compare, complete, pooled
 from figures.experiments.frame import runs
 from figures.experiments.names import cell_label, client_titles, method_order, slugs
 from figures.experiments.wide import headings, left_out
-from figures.experiments.words import lost, means
+from figures.experiments.words import hollow, in_rounds, lost, means, over_seeds, what_diverged
 
 
 def test_methods_stand_as_in_table_one_and_others_behind_them():
@@ -32,9 +32,31 @@ def test_a_page_holds_eight_clients_and_says_how_many_more_there_are():
 
 
 def test_captions_say_which_intervals_there_are():
-    assert means(1) == "one seed, so no intervals"
-    assert means(3) == "mean over 3 seeds; bars: 95 % Student t intervals"
-    assert means(10, "bands") == "mean over 10 seeds; bands: 95 % BCa bootstrap intervals"
+    assert means([1, 1]) == means([]) == "one seed, so no intervals"
+    assert means([3]) == "mean over 3 seeds; bars: 95 % Student t intervals"
+    assert means([10], "bands") == "mean over 10 seeds; bands: 95 % BCa bootstrap intervals"
+    assert means([2, 3]) == "mean over 2 to 3 seeds; bars: 95 % Student t intervals"
+    assert means([2, 1]) == (
+        "mean over 1 to 2 seeds; bars: 95 % Student t intervals, none of one seed"
+    )
+    assert "Student t or BCa bootstrap intervals" in means([9, 10])
+    assert over_seeds([1]) == "one seed" and over_seeds([3, 3]) == "mean over 3 seeds"
+
+
+def test_captions_name_what_diverged():
+    cells = {"a": Cell({0: 0.5}, {1: 7}), "b": Cell({0: 0.5, 1: 0.5}), "c": Cell({}, {0: 2, 1: 3})}
+    assert what_diverged(cells) == (
+        " Left out: a: diverged (round 7), 1 of 2 seeds; c: diverged (rounds 2 to 3), all 2 seeds."
+    )
+    assert what_diverged({"b": cells["b"]}) == ""
+    assert hollow(cells.values()) == "; hollow marks lack seeds that diverged"
+    # Where no mark is there, none is hollow.
+    assert hollow([cells["b"], cells["c"]]) == ""
+
+
+def test_one_round_is_no_rounds():
+    assert in_rounds([1, 1]) == "1 round" and in_rounds([20]) == "20 rounds"
+    assert in_rounds([4, 1, 4]) == "4, 1 rounds"
 
 
 def test_what_diverged_is_said_once_with_what_it_was():

@@ -151,6 +151,29 @@ def test_where_everything_diverged_the_tables_say_so():
     assert content(summary).drawings == {}
 
 
+def test_captions_say_what_diverged_and_how_many_seeds_are_left():
+    records = Records()
+    for seed in range(2):
+        streams(records, seed)
+        basic(records, "moon", seed, 0.5, 0.6, diverged=4 if seed == 1 else None)
+    moon = "Left out: MOON, aggregated BN: diverged (round 4), 1 of 2 seeds."
+    captions = {name: one.caption for name, one in content(made(records)).drawings.items()}
+    assert "mean over 1 to 2 seeds" in captions["external"] and moon in captions["external"]
+    for name in ("ways", "streams"):
+        # What FedAvg's models do lacks nothing.
+        assert "mean over 2 seeds" in captions[name] and "Left out" not in captions[name]
+    served(records, "fedavg", "client_specific", 2, "mnist-m", {}, diverged=5)
+    summary = made(records)
+    captions = {name: one.caption for name, one in content(summary).drawings.items()}
+    for caption in captions.values():
+        assert "FedBN, client-specific BN: diverged (round 5), 1 of 3 seeds" in caption
+        assert "hollow marks lack seeds that diverged" in caption
+    assert "MOON" in captions["external"] and "MOON" not in captions["ways"]
+    assert all(harm_marks(summary)["hollow"])
+    table = of(way_marks(summary), panel="mean", row="server")
+    assert dict(table["series", "hollow"].rows()) == {"aggregated": False, "client_specific": True}
+
+
 def test_a_row_says_of_all_held_out_clients_what_diverged():
     records = Records()
     lost = {(0, "mnist-m"): 7, (1, "synth-digits"): 2}

@@ -150,6 +150,26 @@ def test_a_diverged_seed_is_named_counted_and_left_out():
     assert "in round 7" in note and "scaffold, aggregated BN, seed 1" in note
 
 
+def test_the_caption_says_what_diverged_and_how_many_seeds_are_left():
+    def words(gone):
+        records = Records()
+        for seed in range(2):
+            diverged = 7 if seed == 1 and gone else None
+            both(records, "scaffold", seed, 0.5, 0.8, diverged=diverged)
+        summary = made(records)
+        table = of(accuracy_marks(summary), panel="mean")
+        return content(summary).drawings["internal"].caption, table["hollow"].to_list()
+
+    caption, hollow = words(gone=True)
+    assert hollow == [True, False]
+    assert "mean over 1 to 2 seeds; bars: 95 % Student t intervals, none of one seed" in caption
+    assert "hollow marks lack seeds that diverged" in caption
+    assert caption.endswith(" Left out: SCAFFOLD, aggregated BN: diverged (round 7), 1 of 2 seeds.")
+    caption, hollow = words(gone=False)
+    assert hollow == [False, False] and "mean over 2 seeds" in caption
+    assert "hollow" not in caption and "diverged" not in caption
+
+
 def test_where_all_seeds_diverged_the_figure_says_so():
     records = both(Records(), "fedadam", 0, 0.5, 0.8, diverged=3)
     table = of(accuracy_marks(made(records)), panel="mean", series="aggregated")
