@@ -99,6 +99,7 @@ class Options:
     redraw: Annotated[bool, _flag("draw what is on disk; compute nothing")] = False
     fresh: Annotated[bool, _flag("compute again what is on disk")] = False
     list: Annotated[bool, _flag("show sections, federations and algorithms")] = False
+    given: Annotated[frozenset[str], tyro.conf.Suppress] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -599,12 +600,18 @@ def complete(
 
 def refuse_others(options: Options, shown: Mapping[str, Any]) -> None:
     """Refuse options that --redraw could only ignore: those that ask for other runs than shown."""
+    from empirical.schedule import chosen_device
+
+    if "workers" in options.given:
+        raise Refused("--redraw computes nothing, so that --workers has no use: leave it out.")
     for name in ("preset", "federation", "data", "seeds", "theory_only", "device", "folds"):
         given = getattr(options, name)
-        if given != getattr(Options, name) and str(given) != str(shown.get(name)):
+        asked = chosen_device(given) if given == "auto" else given
+        if name in options.given and str(asked) != str(shown.get(name)):
+            flag = f"{'no-' * (given is False)}{name.replace('_', '-')}"
             raise Refused(
-                f"--redraw draws what was shown last, which was not with --{name.replace('_', '-')}"
-                f"{'' if given is True else f' {given}'}: leave that out, or --redraw."
+                f"--redraw draws what was shown last, which was not with --{flag}"
+                f"{'' if isinstance(given, bool) else f' {given}'}: leave that out, or --redraw."
             )
 
 
@@ -756,13 +763,15 @@ def parsed(arguments: Sequence[str] | None) -> Options:
             raise Refused(f"{flag} is at most {MOST}, and no number of {len(digits)} digits.")
         seen.add(flag)
     try:
-        return tyro.cli(Options, args=arguments, description=Options.__doc__)
+        options = tyro.cli(Options, args=arguments, description=Options.__doc__)
     except BrokenPipeError:
         discard(sys.stdout)
         raise SystemExit(141) from None
     except OSError as error:
         discard(sys.stdout)
         raise unprintable(error) from None
+    names = (flag.removeprefix("--").removeprefix("no-").replace("-", "_") for flag in seen)
+    return replace(options, given=frozenset(names))
 
 
 def command(options: Options) -> int:

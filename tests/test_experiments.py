@@ -194,6 +194,17 @@ def test_one_fold_or_all(cli, toy, tmp_path):
     assert cli(*redraw, "--folds", 1).code == 0
     outcome = cli(*redraw, "--folds", 2)
     assert outcome.code == 2 and "not with --folds 2" in outcome.sentence
+    for usual in (
+        ("--preset", "default"),
+        ("--federation", "digits"),
+        ("--federation=digits",),
+        ("--seeds", "None"),
+        ("--folds", "None"),
+    ):
+        outcome = cli(*redraw, *usual)
+        assert outcome.code == 2 and "draws what was shown last" in outcome.sentence
+    same = ("--preset", "quick", "--federation", "toy", "--seeds", 1, "--device", "auto")
+    assert cli(*redraw, *same, "--no-theory-only").code == 0
 
 
 def test_a_config_that_a_plan_lists_twice_is_run_once(cli, toy, tmp_path, monkeypatch):
