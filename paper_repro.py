@@ -361,14 +361,16 @@ def serve(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 
 
 def save(path: Path, state: Any) -> None:
-    """Save a checkpoint; a disk that refuses it is no failure of the run."""
+    """Save a checkpoint of a run; a disk that refuses it is no failure of the run."""
     from empirical.checkpoint import save_checkpoint
-    from figures.records import OutputError
+    from figures._files import explained
 
-    try:
-        save_checkpoint(path, state)
-    except OSError as error:
-        raise OutputError(str(error)) from error
+    with explained("write a checkpoint to", path.parent.parent):  # the run's own folder goes
+        try:
+            save_checkpoint(path, state)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error.__cause__ or error)
+            raise OSError(error.errno or 0, why) from error
 
 
 def near(what: str, given: str, known: Iterable[str]) -> str:

@@ -1,7 +1,9 @@
 """A finished run's weights on disk (safetensors): the server's, and what stays with each client."""
 
+import errno
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
@@ -54,10 +56,19 @@ def save_checkpoint(path: str | os.PathLike[str], state: FederationState) -> Non
         finally:
             aside.unlink(missing_ok=True)
     except (OSError, SafetensorError) as error:
-        raise OSError(
-            f"the checkpoint {target} cannot be written ({error}): give a file's name in a folder "
-            "that is there and has room"
-        ) from error
+        full = _number(error) in (errno.ENOSPC, errno.EDQUOT)
+        advice = "free some space" if full else "give a file's name in a folder that takes files"
+        failure = OSError(f"the checkpoint {target} cannot be written ({error}): {advice}")
+        failure.errno = _number(error)
+        raise failure from error
+
+
+def _number(error: Exception) -> int | None:
+    """The system's number of what went wrong, which safetensors has in its words alone."""
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"os error (\d+)", str(error))
+    return int(found[1]) if found else None
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> FederationState:

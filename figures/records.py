@@ -228,5 +228,6 @@ def _makes_way(target: Path, partial: Path, *, fresh: bool) -> bool:
 def _damaged(runs: Mapping[Path, str]) -> DamagedRun:
     """Sets the runs aside; the error to raise."""
     clauses = [rules.set_aside(folder, reason) for folder, reason in runs.items()]
-    only = "only this run is" if len(clauses) == 1 else "only these runs are"
-    return DamagedRun("; ".join(clauses), f"run the command again: {only} recomputed")
+    only = "this run is recomputed" if len(clauses) == 1 else "these runs are recomputed"
+    only += ", and what starts from it" if len(clauses) == 1 else ", and what starts from them"
+    return DamagedRun("; ".join(clauses), f"run the command again: only {only}")

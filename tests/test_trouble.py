@@ -76,9 +76,13 @@ def test_a_checkpoint_that_cannot_be_written_is_output_trouble(monkeypatch, tmp_
 
     monkeypatch.setattr("empirical.checkpoint.save_file", refuse)
     state = FederationState("complete", 1, {"w": torch.zeros(2)}, {}, {}, ())
-    with pytest.raises(OutputError, match=rf"c\.safetensors cannot be written .*{FULL}"):
-        paper_repro.save(tmp_path / "c.safetensors", state)
-    assert list(tmp_path.iterdir()) == []
+    run = tmp_path / "runs" / ".partial-1"
+    run.mkdir(parents=True)
+    with pytest.raises(OutputError) as caught:
+        paper_repro.save(run / "c.safetensors", state)
+    place = run.parent
+    assert str(caught.value) == f"cannot write a checkpoint to {place}: {FULL}; free some space"
+    assert list(run.iterdir()) == []
 
 
 def test_other_errors_of_a_worker_stay_what_they_are(tmp_path):

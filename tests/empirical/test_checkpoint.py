@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from dataclasses import replace
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from federations import toy_federation
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from empirical.algorithms import build_algorithm
@@ -70,19 +71,28 @@ def test_damaged_and_foreign_files_are_refused(state: FederationState, tmp_path:
         load_checkpoint(other)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+    ],
+)
 def test_a_failed_write_leaves_the_old_file(
-    state: FederationState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: FederationState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     path = tmp_path / "checkpoint"
     save_checkpoint(path, state)
     before = path.read_bytes()
 
     def full(*_: object) -> None:
-        raise OSError("No space left on device")
+        raise error
 
     monkeypatch.setattr("empirical.checkpoint.save_file", full)
-    with pytest.raises(OSError, match=r"checkpoint .* cannot be written \(No space left"):
+    words = r"checkpoint .* cannot be written \(.*No space left.*\): free some space$"
+    with pytest.raises(OSError, match=words) as caught:
         save_checkpoint(path, state)
+    assert caught.value.errno == errno.ENOSPC
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -91,7 +101,7 @@ def test_what_cannot_be_written_is_an_os_error(state: FederationState, tmp_path:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("kept")
     for path in (tmp_path / "missing" / "checkpoint", in_the_way / "checkpoint"):
-        with pytest.raises(OSError, match=r"checkpoint .* cannot be written .*has room"):
+        with pytest.raises(OSError, match=r"checkpoint .* cannot be written .*takes files"):
             save_checkpoint(path, state)
     assert list(tmp_path.iterdir()) == [in_the_way]
     assert in_the_way.read_text() == "kept"

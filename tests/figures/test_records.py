@@ -352,6 +352,7 @@ def test_a_damaged_run_is_named_set_aside_and_recomputed(store, harm, message):
         store.read([healthy, name])
     text = str(caught.value)
     assert name in text and "damaged" in text and "run the command again: only this run" in text
+    assert text.endswith("recomputed, and what starts from it")
     assert "\n" not in text
     aside = store.root / "damaged" / f"{name}-1"
     assert left == sorted((path.name, path.read_bytes()) for path in aside.iterdir())
