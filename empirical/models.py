@@ -4,11 +4,15 @@ import copy
 from collections.abc import Callable
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from empirical.checks import is_whole
 from empirical.contrast import last_linear
 from empirical.registry import find
 from empirical.seeds import forked
+
+WIDEST = 2**20
+"""Of a projection: beyond it a head would not fit into memory."""
 
 
 def _conv(inputs: int, outputs: int, *, pool: bool) -> list[nn.Module]:
@@ -91,13 +95,25 @@ def with_projection_head(model: nn.Module, seed: int, width: int = 256) -> nn.Mo
     classifier Linear(width, classes), whose input MOON compares. The head draws its weights from
     the seed; the others stay as they are.
 
+    A layer that goes by several names gives way under each of them.
+
     Raises:
-        ValueError: a model without a linear layer, or a width that is no positive whole number.
+        TypeError: the model is no module.
+        ValueError: a model without a linear layer, or one without a shape yet; a width that is no
+            whole number in 1 … 2²⁰.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"{model!r} is no Module: use build_model(name, seed)")
     if not (is_whole(width) and width >= 1):
         raise ValueError(f"a projection has a whole width of at least 1, got {width!r}")
+    if width > WIDEST:
+        raise ValueError(f"a projection beyond a width of {WIDEST} is too wide: MOON's is 256")
     model = copy.deepcopy(model)
     old = last_linear(model)
+    if is_lazy(old.weight):
+        raise ValueError(
+            "the last linear layer has no shape yet: run the model once on an example before use"
+        )
     like = {"device": old.weight.device, "dtype": old.weight.dtype}
     with forked(seed, "projection", device=old.weight.device):
         head = nn.Sequential(
@@ -106,9 +122,9 @@ def with_projection_head(model: nn.Module, seed: int, width: int = 256) -> nn.Mo
             nn.Linear(old.in_features, width, **like),
             nn.Linear(width, old.out_features, **like),
         ).train(old.training)
-    path = next(name for name, layer in model.named_modules() if layer is old)
-    if not path:
+    if old is model:
         return head
-    parent, _, leaf = path.rpartition(".")
-    setattr(model.get_submodule(parent), leaf, head)
+    everywhere = list(model.named_modules(remove_duplicate=False))
+    for parent, _, leaf in (name.rpartition(".") for name, layer in everywhere if layer is old):
+        setattr(model.get_submodule(parent), leaf, head)
     return model

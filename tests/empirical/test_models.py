@@ -116,3 +116,42 @@ def test_bad_heads_are_refused() -> None:
         build_model("compact_cnn", 0, projection=0)
     with pytest.raises(ValueError, match="the model has no linear layer"):
         with_projection_head(nn.Conv2d(3, 2, 3), 0)
+
+
+@pytest.mark.parametrize("model", [None, "compact_cnn", nn.Linear])
+def test_only_a_module_takes_a_projection_head(model) -> None:
+    with pytest.raises(TypeError, match=r"is no Module: use build_model\(name, seed\)"):
+        unchecked(with_projection_head)(model, 0)
+
+
+def test_a_last_layer_without_a_shape_takes_no_projection_head() -> None:
+    with pytest.raises(ValueError, match="no shape yet: run the model once on an example"):
+        with_projection_head(nn.Sequential(nn.Flatten(), nn.LazyLinear(3)), 0)
+
+
+@pytest.mark.parametrize("width", [2**20 + 1, 10**400])
+def test_an_absurd_projection_is_refused(width: int) -> None:
+    with pytest.raises(ValueError, match="is too wide: MOON's is 256"):
+        with_projection_head(nn.Sequential(nn.Linear(1, 2)), 0, width)
+    with pytest.raises(ValueError, match="is too wide: MOON's is 256"):
+        build_model("compact_cnn", 0, projection=width)
+
+
+class TwoNames(nn.Module):
+    """One last layer under two names, the second of which the forward uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.classifier = nn.Linear(4, 2)
+        self.heads = nn.ModuleList([self.classifier, nn.Identity()])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.heads[0](self.body(x))
+
+
+def test_a_last_layer_of_two_names_gives_way_under_both() -> None:
+    model = with_projection_head(TwoNames(), 0, 3)
+    assert model.classifier is model.heads[0] and len(model.classifier) == 4  # type: ignore
+    _, z = with_representation(model, torch.ones(5, 4))
+    assert z.shape == (5, 3)
