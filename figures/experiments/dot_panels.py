@@ -101,7 +101,8 @@ def hollow_marks(ax: Axes, x: Any, y: Any, which: Iterable[bool | None], look: L
     there = [(a, b) for a, b, lacking in zip(x, y, which, strict=True) if lacking]
     if there:
         style = look.points(label=False) | {"markerfacecolor": "white", "markeredgewidth": 1.0}
-        style |= {"markeredgecolor": look.colour, "clip_on": False}
+        # Bars' own marks lie a little above other lines.
+        style |= {"markeredgecolor": look.colour, "clip_on": False, "zorder": 2.2}
         ax.plot(*zip(*there, strict=True), **style)
 
 

@@ -66,6 +66,9 @@ def test_lines_are_hollow_where_seeds_lack():
         ]
         for ax in figure.axes
     ]
+    for ax in figure.axes:
+        filled = [line for line in ax.lines if line.get_markerfacecolor() != "white"]
+        assert all(line.get_zorder() < 2.2 for line in filled)
     # The accuracy of aggregated BN, and the difference that has it on one side.
     assert found == [[[[16.0, pytest.approx(70.0)]]], [[[16.0, pytest.approx(10.0)]]]]
 

@@ -145,5 +145,5 @@ def test_a_mark_that_lacks_seeds_is_hollow_where_it_stands():
     ]
     assert line.get_markeredgecolor() == look("aggregated").colour
     # Above the filled mark, and not in the legend.
-    assert ax.lines.index(line) > ax.lines.index(ax.containers[0][0])
+    assert line.get_zorder() > ax.containers[0][0].get_zorder()
     assert line.get_label().startswith("_")
