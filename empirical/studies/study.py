@@ -152,7 +152,7 @@ def said(config: Mapping[str, Any]) -> str:
         words += [f"{name} {value:g}" for name, value in config["settings"].items()]
     words.append(f"{config['bn_policy'].replace('_', '-')} BN")
     epochs = f" of E = {schedule['local_epochs']}" if schedule["local_epochs"] > 1 else ""
-    words.append(f"{schedule['rounds']} rounds{epochs}")
+    words.append(f"{schedule['rounds']} round{'s' * (schedule['rounds'] != 1)}{epochs}")
     if schedule["lr"] != Schedule.lr:
         words.append(f"step {schedule['lr']:g}")
     if "fraction" in config:

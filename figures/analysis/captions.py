@@ -4,11 +4,13 @@ from figures.analysis.layouts import SERIES, SWEEPS, value_text
 from figures.analysis.outside import Choice, Grid
 from figures.analysis.summary import Summary
 from figures.analysis.sweeps import Sweep
+from figures.experiments.comparisons import differences_of
 from figures.experiments.names import client_titles
 from figures.experiments.wide import MEAN
 from figures.experiments.words import (
     WITHIN,
     counts,
+    equal,
     hollow,
     in_rounds,
     means,
@@ -58,7 +60,7 @@ CAPTIONS: dict[str, tuple[str, str]] = {
 }
 LINES = (
     "(a) {means}; axis {within}. (b) Client-specific BN minus what is named, paired by seed, with "
-    "the same kind of interval; above zero it is ahead.{lost}"
+    "the same kind of interval{equal}; above zero it is ahead.{lost}"
 )
 
 
@@ -78,7 +80,9 @@ def caption(name: str, summary: Summary) -> str:
     }
     filled = text.format(rounds=in_rounds(sweep.rounds.values()), local=local, lr=summary.lr)
     words = means(counts(shown), "bands") + hollow(shown)
-    return filled + LINES.format(means=words, within=WITHIN, lost=what_diverged(lost))
+    bare = equal(differences_of(sweep.ahead) + differences_of(sweep.alone))
+    blanks = {"means": words, "within": WITHIN, "equal": bare, "lost": what_diverged(lost)}
+    return filled + LINES.format(**blanks)
 
 
 def _momentum(grid: Grid) -> dict[str, str]:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from figures.analysis.outside import WAYS, Choice, Grid
 from figures.analysis.summary import Summary
 from figures.analysis.sweeps import Sweep
-from figures.experiments.comparisons import Compared, Sheet, compared_sheet
+from figures.experiments.comparisons import Compared, Sheet, compared_sheet, differences_of
 from figures.experiments.measures import POLICIES
 from figures.experiments.product import Table
 from figures.experiments.wide import MEAN, WORST, Row, cell_frames, column_of, lost_column
+from figures.experiments.words import equal
 from figures.style import look
 from figures.tables import Layout
 
@@ -109,8 +110,9 @@ def _ahead(summary: Summary) -> Table:
                 found[title, f"{heading} = {value_text(name, value)}", minus] = one
     found |= _rest(summary)
     caption = (
-        "Differences in points of test accuracy, paired by seed, with the 95 % interval. Of the "
-        "first four analyses: client-specific BN minus what is named; Holm's correction within "
+        "Differences in points of test accuracy, paired by seed, with the 95 % "
+        f"interval{equal(differences_of(found))}. Of the first four analyses: client-specific BN "
+        "minus what is named; Holm's correction within "
         "each analysis and what is subtracted."
     )
     what = Sheet("ahead", "Paired differences", caption, "tab:ahead")

@@ -23,9 +23,10 @@ from figures.compatibility.draw_gains import effects
 from figures.compatibility.gains import gains, judge_gains
 from figures.compatibility.judgement import judge
 from figures.compatibility.layouts import tables
-from figures.compatibility.summary import TARGET, Summary, summarise
+from figures.compatibility.summary import TARGET, Row, Summary, summarise
 from figures.experiments.product import Content, Drawing, Manifests, Product, publish
-from figures.experiments.words import BOOTSTRAP_FROM
+from figures.experiments.words import BOOTSTRAP_FROM, equal, in_rounds
+from figures.statistics import PairedDifference
 from figures.style import looks
 
 __all__ = ["Product", "Summary", "judge", "present", "summarise", "tables"]
@@ -88,7 +89,8 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
     rounds = summary.curves["round"].unique().sort().to_list()
     return {
         **_seeds(summary),
-        "rounds": _joined(s["rounds"] for s in schedules),
+        "equal": equal(_differences(summary)),
+        "rounds": in_rounds(sorted(s["rounds"] for s in schedules)),
         "federation": _joined(config["federation"] for config in configs),
         "net": _joined(config["model"] for config in configs),
         "folds": folds,
@@ -108,6 +110,13 @@ def _words(summary: Summary, manifests: Manifests) -> dict[str, Any]:
         **_apart(summary),
         "lost": f" Left out: {'; '.join(summary.lost)}." if summary.lost else "",
     }
+
+
+def _differences(summary: Summary) -> list[PairedDifference]:
+    """All that the tables and figures show."""
+    shown = (*summary.rows, *gains(summary).rows)
+    parts = [r.differences if isinstance(r, Row) else r.effects for r in shown]
+    return [one for found in parts for one in found.values()]
 
 
 def _apart(summary: Summary) -> dict[str, str]:
@@ -166,7 +175,7 @@ def _seeds(summary: Summary) -> dict[str, str]:
 
 def _schedule(schedules: Iterable[Mapping[str, Any]]) -> str:
     words = {
-        f"{s['rounds']} rounds, E = {s['local_epochs']}, batches of {s['batch_size']}, "
+        f"{in_rounds([s['rounds']])}, E = {s['local_epochs']}, batches of {s['batch_size']}, "
         f"SGD with step {s['lr']:g}, clients weighted by {s['weights']}"
         for s in schedules
     }

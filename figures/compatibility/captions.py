@@ -19,7 +19,7 @@ HEAD = "MOON's net has its authors' projection head, which the other rows' nets 
 APART = "Rows differ not by method alone, but also by {which} (table “settings”). "
 SEEDS_ONLY = "of seeds only, not of the test sample, clients or folds"
 TUNED = "chosen on validation images"
-SEEDS = "{mean}; differences in points, paired by seed"
+SEEDS = "{mean}; differences in points, paired by seed{equal}"
 
 ADD_UP = "Where both have the same seeds they add up to Table I's external difference. "
 GAINS_TABLE = (
@@ -41,7 +41,7 @@ MEAN_MARK = (
 TABLES: dict[str, tuple[str, str]] = {
     "compatibility": (
         "Nine algorithms, aggregated and client-specific BN (Table I)",
-        "Accuracy after {rounds} rounds on {federation}, {net}. Internal: mean over the training "
+        "Accuracy after {rounds} on {federation}, {net}. Internal: mean over the training "
         "clients{averaged}; external: {left_out}. "
         + CHOICES
         + "{dagger}{parted}{apart}"
@@ -51,13 +51,13 @@ TABLES: dict[str, tuple[str, str]] = {
     ),
     "gains": (
         "What the external difference joins: serving and training",
-        "External accuracy after {rounds} rounds on {federation}, {left_out}, by the BN that the "
+        "External accuracy after {rounds} on {federation}, {left_out}, by the BN that the "
         "model was trained with and the statistics that serve it: the server's, or Eqs. (3), (4), "
         "τ = 0.9, batches of 32. " + GAINS_TABLE + SEEDS + ".{mean_row}",
     ),
     "worst": (
         "The worst client",
-        "Smallest accuracy of a training client after {rounds} rounds, {averaged_worst}"
+        "Smallest accuracy of a training client after {rounds}, {averaged_worst}"
         "and the client that has it most often. {dagger_inside}" + SEEDS + ".",
     ),
     "rounds": (
@@ -66,7 +66,7 @@ TABLES: dict[str, tuple[str, str]] = {
         "measured ({measured}): median and range over seeds; a run that diverged before, or never "
         "arrives, counts as later than the last. Right: training loss, mean over the clients and "
         "the measured rounds after the start. {dagger_inside}"
-        "{mean}; differences paired by seed. Verdicts on “client-specific is "
+        "{mean}; differences paired by seed{equal}. Verdicts on “client-specific is "
         "lower”, Holm-corrected over the table: "
         "△ supported, ▽ contradicted, ○ not decided{power}.",
     ),
@@ -80,7 +80,7 @@ TABLES: dict[str, tuple[str, str]] = {
     ),
     "serving": (
         "Ways to serve a client outside the federation",
-        "Accuracy on the clients left out after {rounds} rounds, by the statistics that "
+        "Accuracy on the clients left out after {rounds}, by the statistics that "
         "normalise: the server's; the exponential moving average of Eqs. (3), (4), which starts "
         "from the first batch or from the server's statistics; the batch alone; Eq. (4) with the "
         "spread between batch means added; Eqs. (3), (4) with γ = 1 and β = 0. "
@@ -93,18 +93,19 @@ TABLES: dict[str, tuple[str, str]] = {
 FIGURES: dict[str, tuple[str, str]] = {
     "compatibility": (
         "Aggregated against client-specific BN",
-        "Accuracy after {rounds} rounds, sorted by the internal accuracy with client-specific BN. "
+        "Accuracy after {rounds}, sorted by the internal accuracy with client-specific BN. "
         "(a) Mean over the training clients{averaged}. {panel_b}"
         "FedBN is FedAvg with client-specific BN: inside the federation it has one value; outside, "
         "the square is served the clients' mean BN. {dagger}{parted}{apart}"
-        "{marks}; hollow marks lack seeds that "
-        "diverged. Beside: client-specific minus aggregated in points, paired by seed, with the "
-        "Holm-corrected verdict: ▲ client-specific is higher, ▼ lower, ○ not decided{power}.",
+        "{marks}, cut at 0 and 100; hollow marks lack seeds that "
+        "diverged. Beside: client-specific minus aggregated in points, paired by seed{equal}, with "
+        "the Holm-corrected verdict: ▲ client-specific is higher, ▼ lower, ○ not decided{power}.",
     ),
     "gains": (
         "What the external difference joins: serving and training",
-        "Differences of the accuracy on {left_out}, after {rounds} rounds, in points, paired by "
-        "seed. (a) The aggregated model served by Eqs. (3), (4) minus the same model with the "
+        "Differences of the accuracy on {left_out}, after {rounds}, in points, paired by "
+        "seed{equal}. (a) The aggregated model served by Eqs. (3), (4) minus the same model with "
+        "the "
         "server's statistics. (b) Client-specific minus aggregated training, both served by Eqs. "
         "(3), (4). " + ADD_UP + "{meta}{marks}.{mean_mark}",
     ),

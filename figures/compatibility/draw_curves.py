@@ -3,7 +3,13 @@
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import (
+    Locator,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    StrMethodFormatter,
+)
 
 from figures.compatibility.captions import METHOD_NOTES
 from figures.compatibility.columns import POLICY_NAMES
@@ -81,7 +87,15 @@ def _scales(ax: Axes, metric: str, rows: pl.DataFrame) -> None:
     ax.set_yscale("log")
     # By the means: on a logarithmic axis a band that comes near zero would hide the lines.
     means = rows["mean"].to_numpy()
-    ax.set_ylim(0.6 * means.min(), 1.4 * means.max())
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = 0.6 * means.min(), 1.4 * means.max()
+    ax.set_ylim(low, high)
+    ax.yaxis.set_major_locator(_ticks(high / low))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _ticks(ratio: float) -> Locator:
+    """Ticks of a logarithmic axis whose labels have room in a low panel."""
+    if ratio < 5:
+        return MaxNLocator(4, steps=[1, 2, 5, 10])
+    return LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 60 else (1.0,))

@@ -46,6 +46,11 @@ class Compared:
         return Claim(identity, words, source, said, interval, self.verdict, figure)
 
 
+def differences_of(found: Mapping[Any, Compared]) -> list[PairedDifference]:
+    """The differences alone."""
+    return [one.difference for one in found.values()]
+
+
 def compare(
     pairs: Mapping[Any, tuple[Cell | None, Cell | None]],
     directions: str | Mapping[Any, str] = "greater",

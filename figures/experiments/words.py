@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from figures.experiments.cells import Cell
+from figures.statistics import PairedDifference
 
 BOOTSTRAP_FROM = 10
 """Seeds from which intervals are BCa bootstrap (see `figures.statistics`)."""
@@ -47,6 +48,12 @@ def hollow(cells: Iterable[Cell]) -> str:
     """What hollow marks are, where a mean lacks seeds that diverged."""
     some = any(cell.values and cell.diverged for cell in cells)
     return "; hollow marks lack seeds that diverged" * some
+
+
+def equal(found: Iterable[PairedDifference]) -> str:
+    """Say why a difference of several seeds has no interval, where one has none."""
+    bare = any(one.n > 1 and one.lower is None for one in found)
+    return " (no interval where all differences are equal)" * bare
 
 
 def what_diverged(cells: Mapping[str, Cell]) -> str:

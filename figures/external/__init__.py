@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from figures.experiments.comparisons import differences_of
 from figures.experiments.measures import POLICIES, SERVED
 from figures.experiments.names import client_looks, paired_labels, run_label
 from figures.experiments.product import Content, Drawing, Product, publish
 from figures.experiments.wide import MEAN, WIDEST, column_of
-from figures.experiments.words import WITHIN, counts, hollow, means, what_diverged
+from figures.experiments.words import WITHIN, counts, equal, hollow, means, what_diverged
 from figures.external.claims import judge
 from figures.external.draw import accuracies, harm_marks, harms, method_marks, way_marks
 from figures.external.layouts import STREAMS, WAYS, tables, titles
@@ -79,7 +80,7 @@ def _streams(summary: Summary) -> dict[str, Drawing]:
     orders = {name: label for name, label in STREAMS.items() if name in lost["panel"]}
     series = {column_of(n): style for n, style in client_looks(summary.clients[:WIDEST]).items()}
     if len(summary.clients) > 1:
-        series[MEAN] = Look("mean over the clients", INK, "-", "D")
+        series[MEAN] = Look("mean over the held-out clients", INK, "-", "D")
     lost = lost.filter(pl.col("row").is_in(list(rows)))
     return {
         "streams": Drawing(
@@ -124,11 +125,11 @@ def _ways_caption(summary: Summary) -> str:
 
 def _streams_caption(summary: Summary) -> str:
     drawn = [summary.streams[key] for key in summary.harms]
-    found = [one.difference.n for one in summary.harms.values()]
+    found = differences_of(summary.harms)
     return (
         "Accuracy on a shuffled stream minus that on the same images sorted by class, or with "
         "contrast that fades and brightness that grows as they come, τ = 0.9, n_t = 32; FedBN's "
         "model where no other is named. Right of zero the order harms; what fixed statistics "
         "answer does not depend on the order of the same images. Paired by seed; marks: "
-        f"{means(found)}{hollow(drawn)}.{_lost(summary, 'fedavg')}"
+        f"{means(one.n for one in found)}{equal(found)}{hollow(drawn)}.{_lost(summary, 'fedavg')}"
     )

@@ -1,6 +1,11 @@
 """The section's tables: in per cent for people, with every digit in the CSV files."""
 
-from figures.experiments.comparisons import Sheet, compared_sheet, compared_table
+from figures.experiments.comparisons import (
+    Sheet,
+    compared_sheet,
+    compared_table,
+    differences_of,
+)
 from figures.experiments.measures import POLICIES, SERVED
 from figures.experiments.names import BN, cell_label, method_labels, paired_labels
 from figures.experiments.product import Table
@@ -13,6 +18,7 @@ from figures.experiments.wide import (
     left_out,
     lost_column,
 )
+from figures.experiments.words import equal
 from figures.external.summary import ORDERS, SERVICE, Summary
 from figures.tables import Layout
 
@@ -68,8 +74,9 @@ def _differences(summary: Summary) -> Table:
     shown = difference_texts(summary.differences, rows, summary.columns, summary.seeds)
     caption = (
         "Client-specific BN adapted by Eqs. (3), (4) minus aggregated BN with the server's "
-        "statistics, in points of test accuracy, paired by seed, with the 95 % interval; "
-        f"{HELD}; the first row is FedBN minus FedAvg. Star: the interval excludes zero, also by "
+        "statistics, in points of test accuracy, paired by seed, with the 95 % "
+        f"interval{equal(differences_of(summary.differences))}; {HELD}; the first row is FedBN "
+        "minus FedAvg. Star: the interval excludes zero, also by "
         f"Holm's correction over these {len(summary.differences)} differences."
     )
     frame = compared_table(summary.differences, ["method", "column"])
@@ -85,7 +92,8 @@ def _gains_by_client(summary: Summary) -> Table:
     alone = {(paired_labels([a])[a], "mean"): one for a, one in summary.by_method.items()}
     caption = (
         "Client-specific BN adapted by Eqs. (3), (4) minus aggregated BN, in points of test "
-        "accuracy outside the federation, paired by seed, with the 95 % interval. All methods: "
+        "accuracy outside the federation, paired by seed, with the 95 % "
+        f"interval{equal(differences_of(means | alone))}. All methods: "
         f"mean over those without a lost seed ({methods}). Holm's correction within these, and "
         "within the mean over held-out clients by method."
     )
@@ -119,8 +127,9 @@ def _gains(summary: Summary) -> Table:
     shown = difference_texts(summary.gains, rows, summary.columns, summary.seeds)
     caption = (
         "FedBN's model adapted by Eqs. (3), (4) minus the same model served in another way (last "
-        "row: FedAvg's), in points of test accuracy, paired by seed, with the 95 % interval; "
-        f"{HELD}. Star: the interval excludes zero, also by Holm's correction over these "
+        "row: FedAvg's), in points of test accuracy, paired by seed, with the 95 % "
+        f"interval{equal(differences_of(summary.gains))}; {HELD}. Star: the interval excludes "
+        "zero, also by Holm's correction over these "
         f"{len(summary.gains)} differences."
     )
     frame = compared_table(summary.gains, ["minus", "column"])
@@ -161,7 +170,8 @@ def _harms(summary: Summary) -> Table:
     shown = difference_texts(summary.harms, _stream_rows(ORDERS), summary.columns, summary.seeds)
     caption = (
         "Accuracy lost: shuffled minus the other stream, in points, paired by seed, with the "
-        f"95 % interval; {HELD}. Sorting cannot harm the server's statistics. Star: the "
+        f"95 % interval{equal(differences_of(summary.harms))}; {HELD}. Sorting cannot harm the "
+        "server's statistics. Star: the "
         "interval excludes zero, also by Holm's correction over these "
         f"{len(summary.harms)} differences."
     )

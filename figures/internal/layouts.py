@@ -1,6 +1,11 @@
 """The section's tables: in per cent for people, with every digit in the CSV files."""
 
-from figures.experiments.comparisons import Sheet, compared_sheet, compared_table
+from figures.experiments.comparisons import (
+    Sheet,
+    compared_sheet,
+    compared_table,
+    differences_of,
+)
 from figures.experiments.measures import POLICIES
 from figures.experiments.names import BN, STEP, cell_label, method_labels, paired_labels
 from figures.experiments.product import Table
@@ -14,6 +19,7 @@ from figures.experiments.wide import (
     left_out,
     lost_column,
 )
+from figures.experiments.words import equal
 from figures.internal.summary import Summary
 from figures.tables import Layout
 
@@ -54,7 +60,8 @@ def _differences(summary: Summary) -> Table:
     shown = difference_texts(summary.differences, rows, summary.columns, summary.seeds)
     caption = (
         "Client-specific minus aggregated BN in points of test accuracy, paired by seed, with "
-        "the 95 % interval; the first row is FedBN minus FedAvg. Star: the interval excludes "
+        f"the 95 % interval{equal(differences_of(summary.differences))}; the first row is FedBN "
+        "minus FedAvg. Star: the interval excludes "
         f"zero, also by Holm's correction over these {len(summary.differences)} differences."
     )
     frame = compared_table(summary.differences, ["method", "column"])
@@ -70,8 +77,9 @@ def _by_client(summary: Summary) -> Table:
     methods = ", ".join(labels[name] for name in summary.averaged)
     caption = (
         "Client-specific minus aggregated BN in points of test accuracy, paired by seed, with "
-        f"the 95 % interval. All methods: mean over those without a lost seed ({methods}). Holm's "
-        "correction within these, and within the worst client by method."
+        f"the 95 % interval{equal(differences_of(means | alone))}. All methods: mean over those "
+        f"without a lost seed ({methods}). Holm's correction within these, and within the worst "
+        "client by method."
     )
     return compared_sheet(
         Sheet("by_client", "Who gains from client-specific BN", caption, "tab:internal-clients"),

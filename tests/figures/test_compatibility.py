@@ -38,6 +38,7 @@ WORDS = dict.fromkeys(
         "left_out",
         "dagger",
         "dagger_inside",
+        "equal",
         "measured",
         "apart",
         "head",

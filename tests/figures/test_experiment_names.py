@@ -5,11 +5,19 @@ from synthetic import Records
 from synthetic_experiments import trained, training_config
 
 from figures.experiments.cells import Cell
-from figures.experiments.comparisons import averaged, compare, complete, pooled
+from figures.experiments.comparisons import averaged, compare, complete, differences_of, pooled
 from figures.experiments.frame import runs
 from figures.experiments.names import cell_label, client_titles, method_order, slugs
 from figures.experiments.wide import headings, left_out
-from figures.experiments.words import hollow, in_rounds, lost, means, over_seeds, what_diverged
+from figures.experiments.words import (
+    equal,
+    hollow,
+    in_rounds,
+    lost,
+    means,
+    over_seeds,
+    what_diverged,
+)
 
 
 def test_methods_stand_as_in_table_one_and_others_behind_them():
@@ -52,6 +60,16 @@ def test_captions_name_what_diverged():
     assert hollow(cells.values()) == "; hollow marks lack seeds that diverged"
     # Where no mark is there, none is hollow.
     assert hollow([cells["b"], cells["c"]]) == ""
+
+
+def test_a_difference_without_an_interval_is_explained():
+    same, other = Cell({0: 0.5, 1: 0.6}), Cell({0: 0.4, 1: 0.5})
+    spread = compare({"a": (same, Cell({0: 0.4, 1: 0.4}))})
+    assert equal(differences_of(spread)) == ""
+    # Of one seed there is none either, which captions say by the number of seeds.
+    assert equal(differences_of(compare({"a": (Cell({0: 0.5}), Cell({0: 0.4}))}))) == ""
+    bare = compare({"b": (same, other)}) | spread
+    assert equal(differences_of(bare)) == " (no interval where all differences are equal)"
 
 
 def test_one_round_is_no_rounds():

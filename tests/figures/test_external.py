@@ -219,6 +219,15 @@ def test_harm_is_shuffled_minus_the_other_order():
     assert of(harm_marks(summary), **row)["mean"].to_list() == pytest.approx([31.0])
 
 
+def test_the_legend_of_the_streams_says_which_mean_it_has():
+    records = Records()
+    for fold in FOLDS:
+        streams(records, 0, fold)
+    figure = content(made(records)).drawings["streams"].make()
+    (legend,) = figure.legends
+    assert legend.get_texts()[-1].get_text() == "mean over the held-out clients"
+
+
 def test_claims_of_the_streams():
     records = Records()
     for seed in range(3):
