@@ -566,6 +566,9 @@ def run_section(name: str, options: Options) -> bool:
         product = section.present(rows, manifests, options.out / name, shown["options"])
         replace_files(index, name, product.written)
     report_on(product)
+    if diverged := sum(manifest["status"] == "diverged" for manifest in manifests.values()):
+        text = f"{diverged} of {len(manifests)} runs diverged: see the report."
+        console.print(text, style="yellow", highlight=False, soft_wrap=True)
     return product.proven_hold
 
 

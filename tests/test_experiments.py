@@ -49,7 +49,7 @@ def done(toy_finished, toy, tmp_path):
 
 def test_trainings_come_first_and_are_served_from_afterwards(toy_finished):
     out, toy, outcome = toy_finished
-    assert outcome.code == 0 and outcome.err == ""
+    assert outcome.code == 0 and outcome.err == "" and "diverged" not in outcome.out
     trained, served = toy.waves
     # FedAvg with two policies, two seeds, two folds; FedBN is one of them.
     assert len(trained) == len(served) == RUNS // 2 == 8 and f"{RUNS} runs" in outcome.out
@@ -176,7 +176,8 @@ def test_a_diverged_training_gives_a_diverged_run_outside(cli, toy, tmp_path, mo
         return schedule(self, size, seed, **({"lr": HOPELESS} if seed == 1 else {}), **other)
 
     monkeypatch.setattr(Setting, "schedule", hopeless)
-    assert cli(*command("compatibility"), "--out", tmp_path).code == 0
+    outcome = cli(*command("compatibility"), "--out", tmp_path)
+    assert outcome.code == 0 and f"\n{RUNS // 2} of {RUNS} runs diverged: see the" in outcome.out
     for manifest in of_study(tmp_path, "external").values():
         lost = manifest["config"]["training"]["schedule"]["seed"] == 1
         assert manifest["status"] == ("diverged" if lost else "complete")
