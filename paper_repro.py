@@ -788,11 +788,28 @@ def command(options: Options) -> int:
     if options.tune:
         return tune(options)
     names = list(SECTIONS) if options.section == "all" else [options.section]
-    if len(names) > 1 and not options.redraw:
+    if options.section == "all" and options.redraw:
+        names = drawable(options.out)
+    elif len(names) > 1:
         found = loaded(options)
         for name in names:  # before the first computes for hours
             planned(name, options, found)
     return 0 if all([run_section(name, options) for name in names]) else 1
+
+
+def drawable(out: Path) -> list[str]:
+    """Name the sections that there are to be drawn again; say which there are not.
+
+    Raises:
+        Refused: there is none.
+    """
+    there = [name for name in SECTIONS if os.path.lexists(out / name / "runs.json")]
+    if not there:
+        raise Refused(f"There is nothing to redraw in {out}: run without --redraw.")
+    if missing := [name for name in SECTIONS if name not in there]:
+        text = f"Not drawn, since never computed: {', '.join(missing)}."
+        console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return there
 
 
 def explain(error: Exception, options: Options) -> int:

@@ -222,6 +222,24 @@ def test_a_config_that_a_plan_lists_twice_is_run_once(cli, toy, tmp_path, monkey
     assert not any("again" in label for label in toy.labels)
 
 
+def test_redrawing_all_draws_what_there_is_and_says_what_there_is_not(cli, toy, done, tmp_path):
+    toy.forget()
+    outcome = cli("--section", "all", "--redraw", "--out", done)
+    assert outcome.code == 0 and toy.waves == []
+    assert [name for name, *_ in toy.shown] == ["compatibility"]
+    said = "Not drawn, since never computed: convergence, internal, external, analysis.\n"
+    assert outcome.out.startswith(said)
+    assert sorted(path.name for path in done.iterdir()) == ["compatibility", "runs"]
+    # What is there but damaged is refused as ever, and where nothing is there is nothing to do.
+    (done / "internal").mkdir()
+    (done / "internal" / "runs.json").write_text("{", encoding="utf-8")
+    outcome = cli("--section", "all", "--redraw", "--out", done)
+    assert outcome.code == 2 and "runs.json cannot be read" in outcome.sentence
+    outcome = cli("--section", "all", "--redraw", "--out", tmp_path / "none")
+    assert outcome.code == 2 and "nothing to redraw" in outcome.sentence
+    assert not (tmp_path / "none").exists()
+
+
 REFUSED = {
     "theory": (("--section", "compatibility", "--theory-only"), ("--theory-only", "convergence")),
     "all theory": (("--section", "all", "--theory-only"), ("--theory-only", "every section")),
@@ -248,7 +266,7 @@ def test_options_that_make_no_sense_are_refused_in_one_sentence(
     outcome = cli(*arguments, "--out", tmp_path)
     assert outcome.code == 2
     assert all(word in outcome.sentence for word in words)
-    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_points_without_labels_are_refused_where_everything_trains(cli, tmp_path):
@@ -265,6 +283,7 @@ def test_two_clients_are_too_few_to_hold_one_out(cli, toy, tmp_path, monkeypatch
     monkeypatch.setitem(FEDERATIONS, "toy", pair)
     outcome = cli(*command(section), "--out", tmp_path)
     assert outcome.code == 2 and "needs at least 3" in outcome.sentence and toy.waves == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def few_images(monkeypatch, train=24, test=20, *, last=True):
