@@ -196,11 +196,11 @@ def fitting(
     runs = list(plan)
     configs = [config for _, config, _ in runs if config["study"] in ("training", "external")]
     if configs:
+        from empirical import load_federation
         from empirical.studies import check_clients
 
-        data = None if options.data is None else str(options.data)
         try:
-            check_clients(configs, federation(options.federation, data))
+            check_clients(configs, load_federation(options.federation, data=options.data))
         except ValueError as error:
             raise Refused(f"{error}.") from None
     return runs

@@ -352,13 +352,19 @@ def test_too_few_images_to_be_divided_are_refused(
 
 
 @pytest.fixture
-def few_settings(monkeypatch):
+def grid():
+    """Give the grid, emptied; it is filled again in its order, which monkeypatch does not keep."""
+    kept = dict(GRID)
+    GRID.clear()
+    yield GRID
+    GRID.clear()
+    GRID.update(kept)
+
+
+@pytest.fixture
+def few_settings(grid):
     """Leave one method with three settings to choose from."""
-    for name in list(GRID):
-        monkeypatch.delitem(GRID, name)
-    monkeypatch.setitem(
-        GRID, "scaffold", Grid({"server_lr": (0.5, 1.0, HOPELESS)}, {"server_lr": 1.0})
-    )
+    grid["scaffold"] = Grid({"server_lr": (0.5, 1.0, HOPELESS)}, {"server_lr": 1.0})
 
 
 def test_tune_tries_chooses_prints_and_writes(cli, toy, few_settings, tmp_path):
@@ -384,10 +390,8 @@ def test_tune_tries_chooses_prints_and_writes(cli, toy, few_settings, tmp_path):
     assert again.code == 0 and "6 already there" in again.out and toy.waves == []
 
 
-def test_tune_takes_the_net_of_the_preset(cli, toy, monkeypatch, tmp_path):
-    for name in list(GRID):
-        monkeypatch.delitem(GRID, name)
-    monkeypatch.setitem(GRID, "scaffold", Grid({"server_lr": (1.0,)}, {"server_lr": 1.0}))
+def test_tune_takes_the_net_of_the_preset(cli, toy, grid, monkeypatch, tmp_path):
+    grid["scaffold"] = Grid({"server_lr": (1.0,)}, {"server_lr": 1.0})
     monkeypatch.setitem(PRESETS["paper"].sizes, "tuning", Size(rounds=1, seeds=1))
     tune = ("--tune", "--preset", "paper", "--federation", "toy", "--out", tmp_path)
     assert cli(*tune).code == 0
