@@ -1,7 +1,6 @@
 """Studies of the convergence theory: each is a generator of records from a config and points."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from theory.crosscheck import installed
@@ -15,6 +14,7 @@ from theory.studies.points import principal
 from theory.studies.readings import readings
 from theory.studies.regime import regime
 from theory.studies.sizes import Described, describe, own_comparisons, own_sample, possible_draws
+from theory.studies.study import Study
 from theory.studies.witness import witness
 
 __all__ = [
@@ -53,15 +53,6 @@ ALPHAS = (0.5, 2.0, 10.0, 20.0)
 
 READING_ALPHAS = (0.5, 2.0, 10.0, 50.0)
 """Scales of the initialisation at which the reading of the full kernel is tried."""
-
-
-@dataclass(frozen=True)
-class Study:
-    """One study to run: what to call it, its config, about how many seconds on one core."""
-
-    label: str
-    config: dict[str, Any]
-    seconds: float
 
 
 def convergence_plan(preset: str, data: str, given: Described | None = None) -> list[Study]:
