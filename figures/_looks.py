@@ -54,6 +54,11 @@ _LOOKS: dict[str, Look] = {
     "client_specific": Look("client-specific BN (f*)", "#d55e00", "-", "o"),
     "client_statistics": Look("client statistics only", "#009e73", _DASH_DOT, "^"),
     "client_affine": Look("client affine only", "#cc79a7", _DOTS, "D"),
+    # features whose divergence is measured; per-unit scaling is what client-specific BN does
+    "raw": Look("raw inputs", "#777777", _DASH_TWO_DOTS, "D"),
+    "per_unit": Look("per-unit BN", "#d55e00", "-", "o"),
+    "affine": Look("client-specific BN, with its γ, β", "#d55e00", _DOTS, "v"),
+    "whitened": Look("full whitening", "#009988", _DASH_DOT, "^"),
     # algorithms
     "fedavg": Look("FedAvg", "#1a1a1a", "-", "o"),
     "fedprox": Look("FedProx", "#0072b2", _LONG, "s"),
@@ -71,6 +76,12 @@ _LOOKS: dict[str, Look] = {
     "bound": Look("bound of Theorem III.4", "#777777", _DOTS, "v"),
     "true_kernel": Look("kernel of the normalised network", "#009e73", "-", "D"),
     "printed_kernel": Look("Eq. (10) as printed", "#aa3377", _LONG, "X"),
+    # the answers of the structural causal model
+    "observational": Look("observational, P(Y | X)", "#56b4e9", "-", "v"),
+    "backdoor": Look("back-door adjustment, Eq. (20)", "#009e73", _DASH_DOT, "^"),
+    "do_f": Look("do(F)", "#882255", "-", "D"),
+    "do_s": Look("do(S), statistics of the population", "#e69f00", _LONG, "P"),
+    "bayes": Look("Bayes rule that knows the domain", "#777777", _DOTS, "X"),
     # the clients of the embedded federation
     "mnist": Look("MNIST", "#332288", "-", "o"),
     "optdigits": Look("Optdigits", "#117733", _LONG, "s"),

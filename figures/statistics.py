@@ -11,6 +11,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from figures._rank_correlation import RankCorrelation as RankCorrelation
+from figures._rank_correlation import rank_correlation as rank_correlation
+from figures._values import as_values, check_level
+
 EXPERIMENT_VERDICTS = ("supported", "inconclusive", "contradicted")
 _BOOTSTRAP_FROM = 10
 _RESAMPLES = 9_999
@@ -58,8 +62,8 @@ def mean_interval(values: object, level: float = 0.95) -> Interval:
     Raises:
         ValueError: no values, a value that is not finite, or a level outside (0, 1).
     """
-    x = _as_values(values, "values")
-    _check_level(level)
+    x = as_values(values, "values")
+    check_level(level)
     n, mean = len(x), math.fsum(x) / len(x)
     if n == 1:
         return Interval(mean, None, None, 1, None, level, _ONE)
@@ -82,7 +86,7 @@ def paired_difference(
     Raises:
         ValueError: no common seed, or a value that is not finite.
     """
-    _check_level(level)
+    check_level(level)
     common = [seed for seed in a if seed in b]
     unpaired = tuple(s for s in (*a, *b) if s not in a or s not in b)
     if not common:
@@ -92,8 +96,8 @@ def paired_difference(
         )
     if unpaired:
         warnings.warn(f"seeds {list(unpaired)} are on one side only and left out", stacklevel=2)
-    left = _as_values([a[seed] for seed in common], "a")
-    right = _as_values([b[seed] for seed in common], "b")
+    left = as_values([a[seed] for seed in common], "a")
+    right = as_values([b[seed] for seed in common], "b")
     x, n = left - right, len(common)
     mean = math.fsum(x) / n
     # Equal decimal differences differ in their last bits; that is no spread.
@@ -200,21 +204,3 @@ def _sign_flip_p(x: Float[np.ndarray, " n"]) -> float:
     # The observed arrangement must count itself, whatever the order of summation.
     reached = sums >= abs(x.sum()) - 1e-12 * np.abs(x).sum()
     return float((reached.sum() + extra) / (len(sums) + extra))
-
-
-def _as_values(values: object, name: str) -> Float[np.ndarray, " n"]:
-    x = np.asarray(values)
-    if x.ndim != 1 or x.size == 0:
-        raise ValueError(f"{name} must be a non-empty list of numbers, not of shape {x.shape}")
-    if x.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be real numbers, not {x.dtype}")
-    x = x.astype(float)
-    if not np.isfinite(x).all():
-        bad = int(np.flatnonzero(~np.isfinite(x))[0])
-        raise ValueError(f"{name}[{bad}] is {x[bad]}: leave diverged runs out and say so")
-    return x
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")

@@ -219,3 +219,21 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "figures").write_text("a file")
     with pytest.raises(OutputError, match="cannot write"):
         style.save(draw(), tmp_path / "figures" / "a")
+
+
+# ---- looks of the features whose divergence is measured
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_features_can_be_told_apart_by_colour_blind_readers(sight):
+    names = ("raw", "aggregated", "client_specific", "whitened")
+    points = [lab(style.look(name).colour, sight) for name in names]
+    gaps = [np.linalg.norm(a - b) for i, a in enumerate(points) for b in points[:i]]
+    assert min(gaps) > 12
+    assert len({style.look(name).marker for name in names}) == len(names)
+    assert len({style.look(name).dash for name in names}) == len(names)
+
+
+def test_per_unit_scaling_has_the_colour_of_client_specific_bn():
+    colours = {style.look(n).colour for n in ("per_unit", "affine", "client_specific")}
+    assert len(colours) == 1
