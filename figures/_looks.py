@@ -58,7 +58,7 @@ _LOOKS: dict[str, Look] = {
     "raw": Look("raw inputs", "#777777", _DASH_TWO_DOTS, "D"),
     "per_unit": Look("per-unit BN", "#d55e00", "-", "o"),
     "affine": Look("client-specific BN, with its γ, β", "#d55e00", _DOTS, "v"),
-    "whitened": Look("full whitening", "#009988", _DASH_DOT, "^"),
+    "whitened": Look("full whitening", "#00a878", _DASH_DOT, "^"),
     # algorithms
     "fedavg": Look("FedAvg", "#1a1a1a", "-", "o"),
     "fedprox": Look("FedProx", "#0072b2", _LONG, "s"),
