@@ -62,6 +62,7 @@ from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
 from theory.reading import Reading, Readings, readings
 from theory.singular import Diagnosis, diagnose
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
+from theory.vc import Layer, half_space_vc_dimension, vc_dimension
 
 __all__ = [
     "Assumption",
@@ -79,6 +80,7 @@ __all__ = [
     "Jacobian",
     "KernelDrift",
     "Kernels",
+    "Layer",
     "MixtureDivergence",
     "MixtureRisk",
     "Network",
@@ -128,6 +130,7 @@ __all__ = [
     "gradient_descent",
     "gram_error",
     "gram_matrix",
+    "half_space_vc_dimension",
     "initialise",
     "jacobian",
     "kernel_drift",
@@ -156,5 +159,6 @@ __all__ = [
     "theorem_iii4",
     "theorem_iii7",
     "unseen_clients_bound",
+    "vc_dimension",
     "whitened_feature_covariance",
 ]
