@@ -19,6 +19,7 @@ from theory.convergence import (
 from theory.covariances import client_covariances
 from theory.data import Points, read_points
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
+from theory.divergence import homogeneous_pair_divergence, worst_pair
 from theory.drift import KernelDrift, kernel_drift, kernel_limits
 from theory.federated_descent import (
     FederatedTrajectory,
@@ -131,6 +132,7 @@ __all__ = [
     "gram_error",
     "gram_matrix",
     "half_space_vc_dimension",
+    "homogeneous_pair_divergence",
     "initialise",
     "jacobian",
     "kernel_drift",
@@ -161,4 +163,5 @@ __all__ = [
     "unseen_clients_bound",
     "vc_dimension",
     "whitened_feature_covariance",
+    "worst_pair",
 ]
