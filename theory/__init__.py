@@ -21,6 +21,7 @@ from theory.data import Points, read_points
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
 from theory.divergence import homogeneous_pair_divergence, worst_pair
 from theory.drift import KernelDrift, kernel_drift, kernel_limits
+from theory.estimates import Estimate, clopper_pearson, held_out_divergence
 from theory.federated_descent import (
     FederatedTrajectory,
     federated_descent,
@@ -59,6 +60,7 @@ from theory.mixtures import (
 )
 from theory.network import Network, initialise
 from theory.pooled import PooledComparison, pooled_comparison, pooled_threshold
+from theory.proxy import proxy_a_distance
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
 from theory.reading import Reading, Readings, readings
 from theory.singular import Diagnosis, diagnose
@@ -74,6 +76,7 @@ __all__ = [
     "Diagnosis",
     "EmpiricalRisk",
     "Enclosure",
+    "Estimate",
     "FeatureLaws",
     "FederatedTrajectory",
     "FullKernelComparison",
@@ -109,6 +112,7 @@ __all__ = [
     "client_gram_matrix",
     "client_largest_eigenvalue",
     "client_smallest_eigenvalue",
+    "clopper_pearson",
     "compare_full_kernels",
     "compare_smallest_eigenvalues",
     "condition_number",
@@ -133,6 +137,7 @@ __all__ = [
     "gram_matrix",
     "half_space_vc_dimension",
     "homogeneous_pair_divergence",
+    "held_out_divergence",
     "initialise",
     "jacobian",
     "kernel_drift",
@@ -151,6 +156,7 @@ __all__ = [
     "pooled_comparison",
     "pooled_threshold",
     "predict",
+    "proxy_a_distance",
     "read_points",
     "readings",
     "required_width",

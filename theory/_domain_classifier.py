@@ -1,0 +1,166 @@
+"""Domain classifiers, their regularisation chosen by cross-validation within the fit part."""
+
+import difflib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+Part = tuple[np.ndarray, np.ndarray]  # points, and which of them are of A
+
+_TRIES = 200  # iterations of a solver
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """A class of classifiers: how one is made, and the strengths that are tried, simplest first."""
+
+    make: Callable[[float, int], Any]
+    strengths: tuple[float, ...]
+    weighs: bool  # whether it takes class weights
+
+
+@dataclass(frozen=True, eq=False)
+class DomainClassifier:
+    """h: which points are said to be of domain A.
+
+    Attributes:
+        capacity: the class that it was chosen from.
+        strength: C of logistic regression and SVC (small is simple), α of the network.
+        exponents: features are divided by 2^exponent first, so that none overflows.
+        scaler: scikit-learn's StandardScaler of the fit part.
+        model: the fitted scikit-learn classifier.
+    """
+
+    capacity: str
+    strength: float
+    exponents: Int[np.ndarray, " d"]
+    scaler: Any
+    model: Any
+
+    def __call__(self, x: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
+        """Whether each point is said to be of A."""
+        return scores(self.model, self.scaler.transform(np.ldexp(x, -self.exponents))) > 0
+
+    @property
+    def half_space(self) -> tuple[Float[np.ndarray, " d"], float] | None:
+        """(w, c) such that A is said where w·x > c; None for a class other than "linear"."""
+        if self.capacity != "linear":
+            return None
+        direction = self.model.coef_[0] / self.scaler.scale_
+        threshold = direction @ self.scaler.mean_ - self.model.intercept_[0]
+        return np.ldexp(direction, -self.exponents), float(threshold)
+
+
+def as_capacity(name: object) -> str:
+    """A known class, or a ValueError with the nearest name."""
+    if isinstance(name, str) and name in CAPACITIES:
+        return name
+    near = difflib.get_close_matches(
+        name if isinstance(name, str) else "", CAPACITIES, n=1, cutoff=0.4
+    )
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise ValueError(f"capacity must be one of {', '.join(CAPACITIES)}, not {name!r}{hint}")
+
+
+def fit_classifier(
+    x: Float[np.ndarray, "n d"],
+    of_a: Bool[np.ndarray, " n"],
+    fold: Int[np.ndarray, " n"],
+    capacity: str,
+    seed: int,
+) -> DomainClassifier:
+    """Fits h to points of both domains; the folds choose its strength by their balanced error."""
+    from sklearn.preprocessing import StandardScaler
+
+    exponents = np.frexp(np.abs(x).max(axis=0))[1]
+    with _quiet():
+        scaler = StandardScaler().fit(np.ldexp(x, -exponents))
+        z = np.asarray(scaler.transform(np.ldexp(x, -exponents)))
+        kind = CAPACITIES[capacity]
+        errors = sum(
+            _path_errors(
+                kind, (z[fold != k], of_a[fold != k]), (z[fold == k], of_a[fold == k]), seed
+            )
+            for k in np.unique(fold)
+        )
+        strength = kind.strengths[int(np.argmin(np.round(errors, 9)))]
+        model = kind.make(strength, seed).fit(*_balanced(kind, z, of_a, seed))
+    return DomainClassifier(capacity, strength, exponents, scaler, model)
+
+
+def balanced_error(said: Bool[np.ndarray, " n"], of_a: Bool[np.ndarray, " n"]) -> float:
+    """Mean of the two domains' error rates."""
+    return 0.5 * (1 - said[of_a].mean() + said[~of_a].mean())
+
+
+def scores(model: Any, z: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+    """Positive where a model says A."""
+    if hasattr(model, "decision_function"):
+        return model.decision_function(z)
+    return model.predict_proba(z)[:, 1] - 0.5
+
+
+def _path_errors(kind: Capacity, fit: Part, test: Part, seed: int) -> Float[np.ndarray, " _"]:
+    errors, model = [], kind.make(kind.strengths[0], seed)
+    warm, data = getattr(model, "warm_start", False), _balanced(kind, *fit, seed)
+    for strength in kind.strengths:
+        # From one strength to the next the solver starts where it was.
+        model = model.set_params(C=strength) if warm else kind.make(strength, seed)
+        errors.append(balanced_error(scores(model.fit(*data), test[0]) > 0, test[1]))
+    return np.array(errors)
+
+
+def _balanced(kind: Capacity, z: np.ndarray, of_a: np.ndarray, seed: int) -> Part:
+    """The points; where no weights are taken, those of the smaller domain are repeated."""
+    counts = int(of_a.sum()), int((~of_a).sum())
+    if kind.weighs or counts[0] == counts[1]:
+        return z, of_a
+    small = np.flatnonzero(of_a if counts[0] < counts[1] else ~of_a)
+    times, rest = divmod(max(counts), len(small))
+    again = np.random.default_rng(seed).choice(small, rest, replace=False)
+    rows = np.concatenate([np.flatnonzero(of_a != of_a[small[0]]), np.tile(small, times), again])
+    return z[rows], of_a[rows]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A solver that stops early has given a classifier all the same: held-out data judge it."""
+    from sklearn import config_context
+    from sklearn.exceptions import ConvergenceWarning
+
+    checks = {"assume_finite": True, "skip_parameter_validation": True}
+    with config_context(**checks), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _logistic(strength: float, _seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(
+        C=strength, class_weight="balanced", warm_start=True, tol=1e-4, max_iter=_TRIES
+    )
+
+
+def _support_vectors(strength: float, _seed: int) -> Any:
+    from sklearn.svm import SVC
+
+    return SVC(C=strength, kernel="rbf", class_weight="balanced", cache_size=500)
+
+
+def _network(strength: float, seed: int) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    return MLPClassifier((32,), alpha=strength, solver="lbfgs", max_iter=_TRIES, random_state=seed)
+
+
+CAPACITIES = {
+    "linear": Capacity(_logistic, (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0), weighs=True),
+    "rbf": Capacity(_support_vectors, (0.1, 1.0, 10.0, 100.0), weighs=True),
+    "mlp": Capacity(_network, (100.0, 10.0, 1.0), weighs=False),
+}
