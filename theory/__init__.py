@@ -6,6 +6,7 @@ from theory.blocks import BlockDiagonal, diagonal_blocks
 from theory.bn_kernel import BNGram, bn_client_gram_matrix, bn_gram_matrix, bn_ntk
 from theory.bounds import Bound, Term
 from theory.capacity import capacity_order, divergence_capacity, risk_capacity
+from theory.causal import proposition_iii10, test_graph, training_graph
 from theory.centring import centre
 from theory.clients import client_largest_eigenvalue, client_smallest_eigenvalue
 from theory.comparison import Verdict, compare_smallest_eigenvalues
@@ -20,6 +21,7 @@ from theory.covariances import client_covariances
 from theory.data import Points, read_points
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
 from theory.divergence import homogeneous_pair_divergence, worst_pair
+from theory.do_calculus import Step, backdoor, frontdoor, rule1, rule2, rule3
 from theory.drift import KernelDrift, kernel_drift, kernel_limits
 from theory.estimates import Estimate, clopper_pearson, held_out_divergence
 from theory.federated_descent import (
@@ -63,6 +65,7 @@ from theory.pooled import PooledComparison, pooled_comparison, pooled_threshold
 from theory.proxy import proxy_a_distance
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
 from theory.reading import Reading, Readings, readings
+from theory.separation import d_separated, mutilated, open_path
 from theory.singular import Diagnosis, diagnose
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
 from theory.vc import Layer, half_space_vc_dimension, vc_dimension
@@ -95,12 +98,14 @@ __all__ = [
     "Reading",
     "Readings",
     "RequiredWidth",
+    "Step",
     "StepSizes",
     "Term",
     "Trajectory",
     "TwoLayer",
     "Verdict",
     "affordable_width",
+    "backdoor",
     "best_factors",
     "bn_client_gram_matrix",
     "bn_gram_matrix",
@@ -122,6 +127,7 @@ __all__ = [
     "corollary_iii8",
     "corollary_iii9",
     "counterexample_eq15",
+    "d_separated",
     "diagnose",
     "diagonal_blocks",
     "direction_gram_error",
@@ -130,6 +136,7 @@ __all__ = [
     "empirical_risk",
     "feature_laws",
     "federated_descent",
+    "frontdoor",
     "full_kernel_threshold",
     "gaussian_risk",
     "gradient_descent",
@@ -149,23 +156,31 @@ __all__ = [
     "mixture_divergence",
     "mixture_ideal_error",
     "mixture_risk",
+    "mutilated",
     "normalised_client_gram_matrix",
     "normalised_feature_covariance",
     "normalised_gram_error",
     "normalised_gram_matrix",
+    "open_path",
     "pooled_comparison",
     "pooled_threshold",
     "predict",
+    "proposition_iii10",
     "proxy_a_distance",
     "read_points",
     "readings",
     "required_width",
     "risk_capacity",
+    "rule1",
+    "rule2",
+    "rule3",
     "sample_participants",
     "smallest_eigenvalue",
     "step_sizes",
+    "test_graph",
     "theorem_iii4",
     "theorem_iii7",
+    "training_graph",
     "unseen_clients_bound",
     "vc_dimension",
     "whitened_feature_covariance",

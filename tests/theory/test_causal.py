@@ -1,0 +1,270 @@
+"""Fig. 2, Eq. (20) and Proposition III.10: by the graph, and by enumeration of binary models."""
+
+import subprocess
+import sys
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+from binary_models import BinaryModels
+from scipy import stats
+
+import theory
+
+VARIANTS = {
+    "paper": {},
+    "population": {"statistics": "population"},
+    "aggregated": {"policy": "aggregated"},
+    "label shift": {"label": "shift"},
+    "label shift, population": {"label": "shift", "statistics": "population"},
+    "content": {"label": "content"},
+}
+
+
+def both_sides(models):
+    """Left and right of every step, by truncated factorisation and conditioning."""
+    p, total = models.law, models.total
+    x_averaged = total(p("Y", given="XR") * p("X"), "X")
+    return {
+        "separation.S": (p("Y", given="SF"), p("Y", given="F")),
+        "separation.D": (p("F", given="D"), p("F")),
+        "rule1.D": (p("Y", given="DF"), p("Y", given="F")),
+        "rule2.S": (p("F", do="S"), p("F", given="S")),
+        "rule2.S|R": (p("F", do="S", given="R"), p("F", given="SR")),
+        "rule2.S|D": (p("F", do="S", given="D"), p("F", given="SD")),
+        "rule2.F": (p("Y", do="F"), p("Y", given="F")),
+        "rule3.S": (p("Y", do="FS"), p("Y", do="F")),
+        "rule2.F.S": (p("Y", do="SF"), p("Y", do="S", given="F")),
+        "rule3.S|F": (p("Y", do="S", given="F"), p("Y", given="F")),
+        "rule2.S.Y": (p("Y", do="S"), p("Y", given="S")),
+        "rule2.S.Y|R": (p("Y", do="S", given="R"), p("Y", given="SR")),
+        "mixture": (p("Y", do="S"), total(p("Y", do="F") * p("F", do="S"), "F")),
+        "backdoor.S": (p("Y", do="S"), total(p("Y", given="SR") * p("R"), "R")),
+        "rule2.X": (p("Y", do="X"), p("Y", given="X")),
+        "backdoor.X": (p("Y", do="X"), total(p("Y", given="XD") * p("D"), "D")),
+        "frontdoor.X": (p("Y", do="X"), total(p("R", given="X") * x_averaged, "R")),
+    }
+
+
+def steps_of(**variant):
+    return {s.name: s for s in theory.proposition_iii10(theory.test_graph(**variant))}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_each_step_holds_in_all_models_or_fails_in_generic_ones(variant):
+    steps = steps_of(**VARIANTS[variant])
+    models = BinaryModels(theory.test_graph(**VARIANTS[variant]), 400, seed=3)
+    sides = both_sides(models)
+    assert set(sides) == set(steps)
+    for name, step in steps.items():
+        gaps = models.gaps(*sides[name])
+        if step.holds:
+            assert gaps.max() < 1e-12, name  # rounding of sums of at most 128 numbers
+        else:
+            # Drawn tables differ from any null set: all gaps are positive, most can be seen.
+            assert gaps.min() > 1e-12 and np.median(gaps) > 1e-5, name
+
+
+def test_the_proposition_step_by_step():
+    reasons = {name: step.reason for name, step in steps_of().items()}
+    assert reasons == {
+        "separation.S": "",
+        "separation.D": "D → R → F",
+        "rule1.D": "",
+        "rule2.S": "S ← R → F",
+        "rule2.S|R": "",
+        "rule2.S|D": "S ← R → F",
+        "rule2.F": "",
+        "rule3.S": "",
+        "rule2.F.S": "",
+        "rule3.S|F": "",
+        "rule2.S.Y": "S ← R → F → Y",
+        "rule2.S.Y|R": "",
+        "mixture": "",
+        "backdoor.S": "",
+        "rule2.X": "X ← D → R → F → Y",
+        "backdoor.X": "",
+        "frontdoor.X": "X ← D → R",
+    }
+    assert theory.proposition_iii10() == theory.proposition_iii10(theory.test_graph())
+
+
+@pytest.mark.parametrize(
+    ("variant", "changed"),
+    [
+        ("population", {"rule2.S": "S ← D → R → F", "rule2.S|D": ""}),
+        ("aggregated", {"separation.D": "D → F", "rule2.X": "X ← D → F → Y"}),
+        (
+            "label shift",
+            {
+                "separation.S": "S ← R ← D → Y",
+                "rule1.D": "D → Y",
+                "rule2.F": "F ← R ← D → Y",
+                "rule2.F.S": "F ← R ← D → Y",
+                "rule3.S|F": "S ← R ← D → Y",
+                "rule2.S.Y": "S ← R ← D → Y",
+                "mixture": "F ← R ← D → Y",
+                "rule2.X": "X ← D → Y",
+            },
+        ),
+        (
+            "content",
+            {
+                "separation.S": "S ← R ← X ← C → Y",
+                "rule1.D": "D → X ← C → Y",
+                "rule2.F": "F ← R ← X ← C → Y",
+                "backdoor.X": "X ← C → Y",
+            },
+        ),
+    ],
+)
+def test_what_changes_with_the_graph(variant, changed):
+    """Only the steps named here, except for "population" and "content": there those at least."""
+    usual, found = steps_of(), steps_of(**VARIANTS[variant])
+    for name, reason in changed.items():
+        assert found[name].reason == reason, name
+    if variant in ("aggregated", "label shift"):
+        assert {n for n in found if found[n].reason != usual[n].reason} == set(changed)
+
+
+def test_statements_and_the_reading_of_the_mixture():
+    steps = steps_of()
+    assert steps["rule2.S"].statement == "P(F | do(S)) = P(F | S)"
+    assert steps["rule2.S|R"].statement == "P(F | do(S), R) = P(F | S, R)"
+    assert steps["rule3.S"].statement == "P(Y | do(F), do(S)) = P(Y | do(F))"
+    assert steps["backdoor.X"].statement == "P(Y | do(X)) = Σ_d P(Y | X, d) P(d)"
+    assert steps["separation.S"].statement == "(S ⊥ Y | F)"
+    # Where the label is no effect of F, do(S) and do(F) are alike idle.
+    content = steps_of(label="content")["mixture"]
+    assert content.holds and "neither S nor F is a cause of Y" in content.condition
+
+
+def test_two_steps_that_combine_rules_fail_at_the_one_that_breaks():
+    graph = theory.test_graph()
+    graph.add_edge("S", "Y")  # statistics that act on the label past F
+    (mixture,) = [s for s in theory.proposition_iii10(graph) if s.name == "mixture"]
+    assert not mixture.holds and mixture.reason == "S → Y"
+    models = BinaryModels(graph, 50)
+    assert models.gaps(*both_sides(models)["mixture"]).min() > 1e-12
+
+
+def test_training_graphs():
+    aggregated = theory.training_graph("aggregated")
+    own = theory.training_graph("client_specific")
+    assert set(aggregated.edges) - set(own.edges) == {("D", "F")}
+    assert aggregated.edges["D", "F"]["style"] == "dashed"
+    assert {e for *e, style in own.edges(data="style") if style != "solid"} == set()
+    assert set(own.edges) == {("D", "X"), ("D", "R"), ("X", "R"), ("R", "F"), ("F", "Y")}
+    assert dict(own.nodes(data="role")) == {
+        "D": "latent", "X": "observed", "R": "observed", "F": "observed", "Y": "observed"
+    }  # fmt: skip
+    # The path that the paper names, and the one that remains without the dashed arrow.
+    assert theory.open_path(aggregated, "X", "Y", ["R"]) == ("X", "←", "D", "→", "F", "→", "Y")
+    assert theory.d_separated(own, "X", "Y", ["R"])
+    cut = theory.mutilated(own, under="X")
+    assert " ".join(theory.open_path(cut, "X", "Y") or ()) == "X ← D → R → F → Y"
+
+
+@pytest.mark.parametrize("policy", ["aggregated", "client_specific"])
+def test_the_dashed_arrow_does_not_touch_the_law_of_the_label_given_the_feature(policy):
+    assert theory.rule2(theory.training_graph(policy), "Y", "F").holds
+    assert not theory.rule2(theory.training_graph(policy, label="shift"), "Y", "F").holds
+
+
+def test_without_an_arrow_from_the_domain_to_the_feature_nothing_needs_adjustment():
+    """A network whose weights all clients share makes R of X alone."""
+    graph = theory.test_graph()
+    graph.remove_edge("D", "R")
+    steps = {s.name: s for s in theory.proposition_iii10(graph)}
+    assert steps["rule2.X"].holds and steps["backdoor.X"].holds and steps["frontdoor.X"].holds
+    sides = both_sides(models := BinaryModels(graph, 50))
+    assert models.gaps(*sides["rule2.X"]).max() < 1e-12
+
+
+@pytest.mark.parametrize("statistics", ["batch", "population"])
+def test_given_the_raw_feature_do_s_is_do_f(statistics):
+    """With F = R ⊕ S, P(y | do(s), r) = P(y | do(F := r ⊕ s))."""
+    graph = theory.test_graph(statistics=statistics)
+    drawn = np.random.default_rng(5).uniform(0.1, 0.9, (6, 2, 2))
+    table = {
+        "D": drawn[0, 0, 0],
+        "X": lambda v: drawn[1, 0][v["D"]],
+        "R": lambda v: drawn[2][v["D"], v["X"]],
+        "S": lambda v: drawn[3, 0][next(iter(v.values()))],
+        "F": lambda v: 1.0 * (v["R"] ^ v["S"]),
+        "Y": lambda v: drawn[4, 0][v["F"]],
+    }
+    models = BinaryModels(graph, tables=table)
+    left = models.law("Y", do="S", given="R").squeeze()  # R, S, Y
+    right = models.law("Y", do="F").squeeze()  # F, Y
+    for r, s in product((0, 1), (0, 1)):
+        assert np.allclose(left[r, s], right[r ^ s], atol=1e-14)
+    assert not np.allclose(right[0], right[1])
+
+
+def test_the_cancellation_that_no_graph_shows():
+    """R = D ⊕ Z and S = D: F = R ⊕ S = Z has one law in all domains, along an open path."""
+    graph = theory.test_graph(statistics="population")
+    noise = 0.3
+    table = {
+        "D": 0.4,
+        "X": lambda v: abs(v["D"] - noise),  # D ⊕ Z
+        "R": lambda v: 1.0 * v["X"],  # so that D → R is idle
+        "S": lambda v: 1.0 * v["D"],
+        "F": lambda v: 1.0 * (v["R"] ^ v["S"]),
+        "Y": lambda v: np.array([0.2, 0.9])[v["F"]],
+    }
+    with np.errstate(invalid="ignore"):  # of values that never occur together
+        models = BinaryModels(graph, tables=table)
+        assert not theory.d_separated(graph, "D", "F")
+        of_domain = models.law("F", given="D").squeeze()  # D, F
+        assert np.allclose(of_domain, [[1 - noise, noise]] * 2, atol=1e-15)
+        labels = models.law("Y", given="D").squeeze()
+        assert np.allclose(labels[0], labels[1], atol=1e-15)  # equal label laws are a consequence
+        # Assigning each domain its own statistics is not do(S := s) for one s.
+        seen = models.law("F", given="S").squeeze()
+        done = models.law("F", do="S").squeeze()
+    assert np.allclose(seen, [[1 - noise, noise]] * 2, atol=1e-15)
+    one = 0.6 * noise + 0.4 * (1 - noise)
+    assert np.allclose(done, [[1 - one, one], [one, 1 - one]], atol=1e-15)
+
+
+def test_one_law_after_normalisation_is_a_location_scale_family():
+    points = np.linspace(-2, 2, 41)
+
+    def normalised(law):
+        return law.cdf(law.mean() + law.std() * points)
+
+    gaussians = [normalised(stats.norm(m, s)) for m, s in ((0, 1), (3, 0.2), (-5, 7))]
+    assert np.allclose(gaussians, gaussians[0], atol=1e-14)
+    skewed = [normalised(stats.gamma(k)) for k in (1, 4)]  # one family, of varying shape
+    assert np.abs(skewed[0] - skewed[1]).max() > 0.05
+    assert np.abs(skewed[0] - gaussians[0]).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: theory.training_graph("local"), "policy must be one of aggregated, client_speci"),
+        (lambda: theory.test_graph(statistics="own"), "statistics must be one of batch, populati"),
+        (lambda: theory.test_graph(label=["x"]), "label must be one of feature, shift, content"),
+        (
+            lambda: theory.proposition_iii10(theory.training_graph("aggregated")),
+            "graph lacks S: the proposition is about D, X, R, S, F and Y",
+        ),
+    ],
+)
+def test_unknown_words_and_other_graphs_are_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_other_things_than_graphs_are_refused():
+    with pytest.raises(TypeError, match=r"networkx\.DiGraph, not MultiGraph"):
+        theory.proposition_iii10(nx.MultiGraph())
+
+
+def test_importing_theory_does_not_import_networkx():
+    code = "import sys, theory; sys.exit('networkx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,132 @@
+"""d-separation by paths against networkx's reachability, and against enumerated laws."""
+
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from binary_models import BinaryModels
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import theory
+
+NAMES = "ABCDEF"
+
+
+@st.composite
+def graphs_with_sets(draw, most=6, roles=3):
+    """A random DAG in random order, and disjoint sets of its nodes, the first two not empty."""
+    size = draw(st.integers(3, most))
+    nodes = draw(st.permutations(NAMES[:size]))
+    graph = nx.DiGraph()
+    graph.add_nodes_from(sorted(nodes))
+    pairs = [(a, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
+    graph.add_edges_from(edge for edge in pairs if draw(st.booleans()))
+    of = draw(st.permutations(nodes))
+    rest = draw(st.lists(st.integers(0, roles), min_size=size - 2, max_size=size - 2))
+    role = {of[0]: 0, of[1]: 1, **dict(zip(of[2:], rest, strict=True))}
+    return graph, [[n for n in nodes if role[n] == k] for k in range(roles)]
+
+
+def open_by_definition(graph, path, given):
+    """Whether a written path exists and is open, from descendants by networkx."""
+    nodes, arrows = path[::2], path[1::2]
+    for (a, b), arrow in zip(pairwise(nodes), arrows, strict=True):
+        assert graph.has_edge(a, b) if arrow == "→" else graph.has_edge(b, a)
+    for place, node in enumerate(nodes[1:-1]):
+        if arrows[place] == "→" and arrows[place + 1] == "←":
+            if not ({node} | nx.descendants(graph, node)) & set(given):
+                return False
+        elif node in given:
+            return False
+    return len(set(nodes)) == len(nodes)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(graphs_with_sets())
+def test_paths_and_reachability_agree(case):
+    graph, (x, y, given_) = case
+    path = theory.open_path(graph, x, y, given_)
+    assert theory.d_separated(graph, x, y, given_) == (path is None)
+    if path is not None:
+        assert path[0] in x and path[-1] in y and open_by_definition(graph, path, given_)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(graphs_with_sets(most=5))
+def test_open_paths_are_dependence_in_generic_models(case):
+    graph, (x, y, given_) = case
+    models = BinaryModels(graph, 5)
+    gaps = models.gaps(models.law(y, given=[*x, *given_]), models.law(y, given=given_))
+    if theory.open_path(graph, x, y, given_) is None:
+        assert gaps.max() < 1e-12  # rounding of sums of 32 numbers
+    else:
+        assert gaps.max() > 1e-9  # equal for none but a null set of models
+
+
+def test_colliders_open_by_themselves_and_by_descendants():
+    graph = nx.DiGraph([("A", "C"), ("B", "C"), ("C", "D")])
+    assert theory.d_separated(graph, "A", "B")
+    assert theory.open_path(graph, "A", "B") is None
+    assert theory.open_path(graph, "A", "B", "C") == ("A", "→", "C", "←", "B")
+    assert theory.open_path(graph, "A", "B", ["D"]) == ("A", "→", "C", "←", "B")
+    assert not theory.d_separated(graph, "A", "B", "D")
+
+
+def test_the_shortest_path_is_named_and_always_the_same():
+    long = nx.DiGraph([("A", "B"), ("B", "Z"), ("Q", "A"), ("Q", "P"), ("P", "Z"), ("A", "Z")])
+    assert theory.open_path(long, "A", "Z") == ("A", "→", "Z")
+    long.remove_edge("A", "Z")
+    assert " ".join(theory.open_path(long, "A", "Z") or ()) == "A → B → Z"
+    assert " ".join(theory.open_path(long, "A", "Z", "B") or ()) == "A ← Q → P → Z"
+    assert " ".join(theory.open_path(long, ["Q", "B"], "Z", ["A"]) or ()) == "B → Z"
+
+
+def test_surgery_removes_arrows_and_keeps_nodes_and_attributes():
+    graph = theory.test_graph()
+    cut = theory.mutilated(graph, over="F", under=["D"])
+    assert set(graph.edges) - set(cut.edges) == {("R", "F"), ("S", "F"), ("D", "X"), ("D", "R")}
+    assert dict(cut.nodes(data=True)) == dict(graph.nodes(data=True))
+    assert cut.edges["F", "Y"] == {"style": "solid"}
+    assert ("R", "F") in graph.edges  # the graph handed in is left as it was
+    assert set(theory.mutilated(graph).edges) == set(graph.edges)
+
+
+CHAIN = nx.DiGraph([("A", "B"), ("B", "C")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ((CHAIN, "A", "Q"), ValueError, "no node of the graph: it has A, B, C"),
+        ((CHAIN, "A", "A"), ValueError, "x and y share the node A"),
+        ((CHAIN, ["A", "B"], "C", ["B"]), ValueError, "x and given share the node B"),
+        ((CHAIN, [], "C"), ValueError, "x is empty: name at least one node"),
+        ((CHAIN, "A", 3), TypeError, "y must be a node or a list of nodes"),
+        ((CHAIN, "A", [3]), TypeError, "nodes are named by strings"),
+        ((CHAIN, {"A": 1}, "C"), TypeError, "x must be a node or a list of nodes"),
+        ((nx.DiGraph([("A", "B"), ("B", "A")]), "A", "B"), ValueError, "remove one of these arr"),
+        ((nx.DiGraph([("A", "A")]), "A", "A"), ValueError, "cycle A → A"),
+        ((nx.Graph([("A", "B")]), "A", "B"), TypeError, "must be a networkx.DiGraph, not Graph"),
+        ((nx.DiGraph([(0, 1)]), 0, 1), TypeError, "name every node by a string"),
+        (([("A", "B")], "A", "B"), TypeError, "not list: build one"),
+    ],
+)
+@pytest.mark.parametrize("function", ["d_separated", "open_path"])
+def test_odd_questions_are_refused_with_advice(function, arguments, error, said):
+    with pytest.raises(error, match=r"\.$") as refusal:
+        getattr(theory, function)(*arguments)
+    assert said in str(refusal.value)
+
+
+def test_surgery_refuses_unknown_nodes():
+    with pytest.raises(ValueError, match="under names 'Q'"):
+        theory.mutilated(CHAIN, under="Q")
+
+
+def test_generic_models_are_proper_laws():
+    models = BinaryModels(theory.test_graph(), 4)
+    for do in ([], ["S"], ["F", "X"]):
+        total = models.law(["Y"], do=do, given=["R"]).sum(axis=models.nodes.index("Y") + 1)
+        assert np.allclose(total, 1, atol=1e-12)
