@@ -1,6 +1,7 @@
 """Plans of the experiments: each section's runs by config, and the functions that compute them."""
 
 from empirical.studies.analysis import analysis_plan
+from empirical.studies.divergence import divergence_data
 from empirical.studies.experiments import external_study, train_study
 from empirical.studies.fit import check_clients
 from empirical.studies.grid import GRID, METHODS
@@ -37,6 +38,7 @@ __all__ = [
     "choose",
     "compatibility_plan",
     "convergence_trainings",
+    "divergence_data",
     "external_plan",
     "external_study",
     "internal_plan",

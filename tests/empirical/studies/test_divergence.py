@@ -1,0 +1,239 @@
+"""The arrays for the estimates of divergence: what each holds, checked by other routes."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from federations import toy_federation
+
+from empirical import (
+    Client,
+    DivergedError,
+    FederationState,
+    Serving,
+    adapt,
+    build_model,
+    load,
+    serve_external,
+    stream,
+)
+from empirical.seeds import derive
+from empirical.studies import Setting, train_study
+from empirical.studies.divergence import divergence_data
+
+CLIENTS = toy_federation((24, 32, 24, 24), test=140)
+NAMES = tuple(client.name for client in CLIENTS)
+OUT = NAMES[1]
+
+
+def config(policy="client_specific", layers="all", batches=(1, 2, 4), **other):
+    setting = Setting("quick", "toy", NAMES, "0" * 64)
+    schedule = setting.schedule(setting.size("external"), 0)
+    training = setting.training("fedavg", policy, schedule, held_out=OUT)
+    return {
+        "study": "divergence",
+        "training": training,
+        "held_out": OUT,
+        "layers": layers,
+        "batches": list(batches),
+        **other,
+    }
+
+
+@pytest.fixture(scope="module")
+def states():
+    return {
+        policy: train_study(config(policy)["training"], CLIENTS, lambda _: None, lambda _: None)
+        for policy in ("aggregated", "client_specific")
+    }
+
+
+def data(states, **chosen):
+    told = []
+    found = divergence_data(
+        config(**chosen), CLIENTS, states[chosen.get("policy", "client_specific")], told.append
+    )
+    assert told == sorted(told) and told[-1] == 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def specific(states):
+    return data(states)
+
+
+def member(name):
+    return next(client for client in CLIENTS if client.name == name)
+
+
+def model(state, name="server"):
+    net = build_model("compact_cnn", 0).eval()
+    load(net, state.weights(name))
+    return net.to(memory_format=torch.channels_last)
+
+
+def last_given(net, x):
+    """What comes to the last batch-norm layer of the compact net, and what it gives."""
+    with torch.no_grad():
+        r = net[:-3](x)
+        return r.double().numpy(), net[-3](r).double().numpy(), net[-3]
+
+
+def test_who_is_seen_and_with_which_weights(specific):
+    assert specific["seen"] == [NAMES[0], NAMES[2], NAMES[3]] and specific["unseen"] == OUT
+    assert specific["weights"] == pytest.approx([1 / 3] * 3)
+    assert list(specific["features"]) == ["input", *(f"layer {k}" for k in (1, 2, 3, 4))]
+    for layer, variants in specific["features"].items():
+        kinds = ["raw"] if layer == "input" else ["client_specific", "affine", "whitened"]
+        assert list(variants) == kinds
+        for clients in variants.values():
+            assert list(clients) == [NAMES[0], NAMES[2], NAMES[3], OUT]
+            assert all(len(z) == 140 and z.dtype == np.float64 for z in clients.values())
+
+
+def test_raw_features_are_the_pixels(specific):
+    x = specific["features"]["input"]["raw"][OUT]
+    assert np.array_equal(x, member(OUT).test.inputs().numpy().reshape(140, -1))
+
+
+def test_a_seen_client_has_its_own_statistics_gamma_and_beta(states, specific):
+    name = NAMES[2]
+    net = model(states["client_specific"], name)
+    r, out, layer = last_given(net, member(name).test.inputs())
+    at = specific["features"]["layer 4"]
+    z = (r - layer.running_mean.numpy()) / np.sqrt(layer.running_var.double().numpy() + layer.eps)
+    # float32 inside the net.
+    assert np.allclose(at["client_specific"][name], z, atol=1e-5)
+    assert np.allclose(at["affine"][name], out, atol=1e-5)
+    server = model(states["client_specific"])
+    assert not np.allclose(
+        z,
+        (r - server[-3].running_mean.numpy()) / np.sqrt(server[-3].running_var.numpy() + 1e-5),
+        atol=1e-2,
+    )
+
+
+def test_the_unseen_client_has_the_statistics_of_its_stream_and_the_servers_affine(
+    states, specific
+):
+    client, state = member(OUT), states["client_specific"]
+    net = model(state)
+    arriving = stream(net, client.test, derive(0, "external", OUT))
+    moved = adapt(net, arriving, 0.9).model
+    r, out, layer = last_given(moved, client.test.inputs())
+    assert torch.equal(layer.weight, net[-3].weight)
+    z = (r - layer.running_mean.numpy()) / np.sqrt(layer.running_var.double().numpy() + layer.eps)
+    at = specific["features"]["layer 4"]
+    assert np.allclose(at["client_specific"][OUT], z, atol=1e-5)
+    assert np.allclose(at["affine"][OUT], out, atol=1e-5)
+
+
+def test_whitening_is_by_the_training_images(states, specific):
+    for name in (NAMES[0], OUT):
+        net = model(states["client_specific"], name if name != OUT else "server")
+        if name == OUT:
+            arriving = stream(net, member(OUT).test, derive(0, "external", OUT))
+            net = adapt(net, arriving, 0.9).model
+        train, _, _ = last_given(net, member(name).train.inputs())
+        test, _, _ = last_given(net, member(name).test.inputs())
+        values, vectors = np.linalg.eigh(np.cov(train.T, bias=True))
+        kept = values > 1e-6 * values[-1]
+        root = vectors[:, kept] / np.sqrt(values[kept]) @ vectors[:, kept].T
+        found = specific["features"]["layer 4"]["whitened"][name]
+        # Small variances enlarge the rounding of float32.
+        assert np.allclose(found, (test - train.mean(0)) @ root, rtol=1e-2, atol=2e-2)
+        lost = f"whitening {name} at layer 4 leaves out {128 - kept.sum()} of 128 directions"
+        assert any(note.startswith(lost) for note in specific["notes"])
+    assert specific["whitened_by"] == {NAMES[0]: 24, NAMES[2]: 24, NAMES[3]: 24, OUT: 32}
+
+
+def test_an_aggregated_run_has_the_servers_statistics_for_everyone(states):
+    found = data(states, policy="aggregated", layers="last")
+    assert list(found["features"]) == ["input", "layer 4"]
+    net = model(states["aggregated"])
+    for name in NAMES:
+        r, _, layer = last_given(net, member(name).test.inputs())
+        z = (r - layer.running_mean.numpy()) / np.sqrt(layer.running_var.double().numpy() + 1e-5)
+        assert list(found["features"]["layer 4"]) == ["aggregated"]
+        assert np.allclose(found["features"]["layer 4"]["aggregated"][name], z, atol=1e-5)
+    assert found["after"] == {} and found["whitened_by"] == {}
+
+
+def test_statistics_after_t_batches_are_measured_on_images_that_came_in_none(states, specific):
+    client, net = member(OUT), model(states["client_specific"])
+    arriving = stream(net, client.test, derive(0, "external", OUT))
+    # 140 images: two batches of 32 leave half of them, four do not.
+    assert sorted(specific["after"]) == [1, 2]
+    rest = arriving.rows[64:].sort().values
+    for t in (1, 2):
+        moved = adapt(net, list(arriving)[:t], 0.9).model
+        r, _, layer = last_given(moved, client.test.inputs()[rest])
+        z = (r - layer.running_mean.numpy()) / np.sqrt(
+            layer.running_var.double().numpy() + layer.eps
+        )
+        assert np.allclose(specific["after"][t], z, atol=1e-5)
+    assert any("after 4 batches is left out" in note for note in specific["notes"])
+    few = data(states, layers="last", batches=[8])
+    assert few["after"] == {} and "after 8 batches" in few["notes"][-1]
+
+
+def test_cross_probabilities_are_each_models_on_each_clients_training_images(states, specific):
+    state = states["client_specific"]
+    for name in specific["seen"]:
+        x = member(name).train.inputs()
+        found = specific["probabilities"][name]
+        assert found.shape == (3, len(x), 10)
+        for j, other in enumerate(specific["seen"]):
+            with torch.no_grad():
+                expected = model(state, other)(x).softmax(1).numpy()
+            assert np.allclose(found[j], expected, atol=1e-6)
+        assert np.array_equal(specific["train_labels"][name], member(name).train.labels.numpy())
+
+
+@pytest.mark.parametrize("policy", ["aggregated", "client_specific"])
+def test_served_answers_have_the_accuracy_that_serving_measures(states, policy):
+    found = data(states, policy=policy, layers="last")
+    for variant in ("server", "adapted"):
+        served = serve_external(
+            build_model("compact_cnn", 0), states[policy], member(OUT), Serving(variant), 0
+        )
+        right = found["served"][variant].argmax(1) == found["test_labels"][OUT]
+        assert right.mean() == pytest.approx(served.accuracy, abs=1e-12)
+        y = found["test_labels"][OUT]
+        loss = -np.log(found["served"][variant][np.arange(140), y]).mean()
+        assert loss == pytest.approx(served.loss, abs=1e-9)
+
+
+def test_it_is_the_same_again_bit_by_bit(states, specific):
+    again = data(states)
+    for layer, variants in specific["features"].items():
+        for variant, clients in variants.items():
+            for name, z in clients.items():
+                assert np.array_equal(z, again["features"][layer][variant][name])
+
+
+def test_what_does_not_fit_is_refused(states):
+    state = states["client_specific"]
+
+    def refused(given, words, kind=ValueError, of=state):
+        with pytest.raises(kind, match=words):
+            divergence_data(given, CLIENTS, of, lambda _: None)
+
+    refused(config(layers="first"), "'all' or 'last', not 'first'")
+    refused({**config(), "held_out": "nobody"}, "nobody")
+    refused({**config(), "held_out": NAMES[0]}, "give the checkpoint of that training")
+    refused(config("client_affine"), "policy 'client_affine': features are compared under")
+    lost = FederationState("diverged", 2, state.server, state.clients, state.p)
+    refused(config(), "diverged in round 2", DivergedError, lost)
+    broken = {name: value.clone() for name, value in state.server.items()}
+    broken["0.weight"][0] = float("inf")
+    odd = FederationState("complete", 2, broken, state.clients, state.p)
+    refused(config(), "not finite", DivergedError, odd)
+
+
+def test_clients_are_not_changed(states):
+    before = copy.deepcopy([client.test.images for client in CLIENTS])
+    data(states, layers="last")
+    assert all(torch.equal(b, c.test.images) for b, c in zip(before, CLIENTS, strict=True))
+    assert all(isinstance(client, Client) for client in CLIENTS)
