@@ -1,4 +1,4 @@
-"""The size of a network as bounds of its VC dimension count it: units and parameters by layer."""
+"""The size of a network as bounds of its VC dimension count it, layer by layer."""
 
 import math
 from typing import Any
@@ -8,44 +8,41 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 
-Layer = tuple[int, int]
-"""Units and parameters of one layer of computation."""
+from empirical.checks import is_whole
+
+Layer = tuple[int, int, int]
+"""Units, parameters, comparisons."""
 
 _LINEAR = (nn.Flatten, nn.Identity, nn.Dropout, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
 
 @torch.no_grad()
-def architecture(net: nn.Module, inputs: Tensor) -> list[Layer]:
-    """(units, parameters) of every layer of computation of a piecewise linear net, in their order.
+def architecture(net: nn.Module, inputs: Tensor, norms: int = 1) -> list[Layer]:
+    """(units, parameters, comparisons) of every layer of a piecewise linear net, in their order.
 
     A unit is one output at one position; a convolution's parameters are counted once, although
-    all positions share them. In eval mode batch norm is an affine map per channel, which the
-    weights and bias before it take up: a net with other statistics, γ and β is one of the same
-    architecture without batch norm, so that it adds neither units nor parameters. ReLU belongs to
-    the layer before it. Max-pooling over k values is a tournament, max(a, b) = a + ReLU(b − a):
-    ⌈log₂ k⌉ layers of ReLU units, k − 1 in all for each output, without parameters.
+    all positions share them. In eval mode batch norm is an affine map per channel. Where all
+    clients have one, the weights and bias before it take it up: it counts for nothing. Where each
+    has its own, γ and β of all of them are the parameters of a further layer of as many units.
+    ReLU belongs to the layer before it, and max-pooling too: it compares each pair of the q
+    values of a window, q(q − 1)/2 comparisons an output.
 
     Args:
         net: of convolutions, linear layers, batch norm, ReLU, max- and average pooling; run once
             in eval mode, and left in the mode in which it was.
         inputs: (n, ...) as the net takes them.
+        norms: how many sets of γ and β share the weights: 1, or one for each client.
 
     Raises:
-        ValueError: another layer with parameters or of another kind, or no layer with parameters.
+        ValueError: a layer of another kind, batch norm or pooling before any layer with weights,
+            or none of these; norms that is no positive whole number.
     """
+    if not (is_whole(norms) and norms >= 1):
+        raise ValueError(f"norms is how many sets of γ and β there are, at least 1, got {norms!r}")
     found: list[Layer] = []
 
     def see(layer: nn.Module, _: tuple[Any, ...], output: Tensor) -> None:
-        units = output[0].numel()
-        if isinstance(layer, _ConvNd | nn.Linear):
-            found.append((units, sum(p.numel() for p in layer.parameters())))
-        elif isinstance(layer, nn.MaxPool2d):
-            found.extend(_tournament(units, layer.kernel_size))
-        elif not isinstance(layer, (_BatchNorm, nn.ReLU, *_LINEAR)):
-            raise ValueError(
-                f"a layer {type(layer).__name__} has no count of units here: the net must be made "
-                "of convolutions, linear layers, batch norm, ReLU and pooling"
-            )
+        _count(found, layer, output[0].numel(), norms)
 
     leaves = [layer for layer in net.modules() if not list(layer.children())]
     handles = [layer.register_forward_hook(see) for layer in leaves]
@@ -57,18 +54,29 @@ def architecture(net: nn.Module, inputs: Tensor) -> list[Layer]:
             handle.remove()
         for module, mode in modes.items():
             module.training = mode
-    if not any(parameters for _, parameters in found):
-        raise ValueError(
-            "the net has no layer with parameters, whose VC dimension could be bounded"
-        )
+    if not found:
+        raise ValueError("the net has no layer with parameters: its VC dimension is zero")
     return found
 
 
-def _tournament(outputs: int, kernel: int | tuple[int, ...]) -> list[Layer]:
-    """The comparisons round by round until one value of each window is left."""
-    left = kernel**2 if isinstance(kernel, int) else math.prod(kernel)
-    rounds: list[Layer] = []
-    while left > 1:
-        rounds.append((outputs * (left // 2), 0))
-        left -= left // 2
-    return rounds
+def _count(found: list[Layer], layer: nn.Module, units: int, norms: int) -> None:
+    """Adds to what was found a layer that gives so many values."""
+    own = sum(p.numel() for p in layer.parameters())
+    if isinstance(layer, _ConvNd | nn.Linear):
+        found.append((units, own, 0))
+    elif not isinstance(layer, (_BatchNorm, nn.MaxPool2d, nn.ReLU, *_LINEAR)):
+        raise ValueError(
+            f"a layer {type(layer).__name__} has no count of units here: the net must be made of "
+            "convolutions, linear layers, batch norm, ReLU and pooling"
+        )
+    elif isinstance(layer, _BatchNorm | nn.MaxPool2d) and not found:
+        raise ValueError("the net begins with a layer that belongs to none before it")
+    elif isinstance(layer, _BatchNorm) and norms > 1:
+        found.append((units, norms * own, 0))
+    elif isinstance(layer, nn.MaxPool2d):
+        before, parameters, compared = found.pop()
+        found.append((before, parameters, compared + units * _pairs(layer.kernel_size)))
+
+
+def _pairs(kernel: int | tuple[int, ...]) -> int:
+    return math.comb(kernel**2 if isinstance(kernel, int) else math.prod(kernel), 2)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 from torch import Tensor
 
-from empirical.architecture import Layer, architecture
+from empirical.architecture import Layer
 from empirical.data.client import Client
 from empirical.features import LayerFeatures, layer_features
 from empirical.state import FederationState
@@ -40,7 +40,8 @@ class DivergenceData(TypedDict):
         served: "server", "adapted" -> (n, classes), what the model serving the unseen client
             answers to its test images, as `serve_external` serves it.
         test_labels: client -> (n,).
-        architecture: units and parameters of the network's layers, for its VC dimension.
+        architecture: units, parameters, comparisons of the network's layers, with each seen
+            client's γ and β unless they are aggregated, for its VC dimension.
         whitened_by: client -> the number of its images whose statistics whiten it.
         notes: what a reader should know.
     """
@@ -117,7 +118,7 @@ def divergence_data(
         train_labels={c.name: c.train.labels.numpy() for c in nets.seen},
         served=nets.served(),
         test_labels={c.name: c.test.labels.numpy() for c in nets.clients},
-        architecture=architecture(nets.net, nets.inputs(nets.unseen.test)[:1]),
+        architecture=nets.architecture(),
         whitened_by={c.name: len(c.train) for c in nets.clients} if nets.specific else {},
         notes=notes,
     )

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor, nn
 
+from empirical.architecture import Layer, architecture
 from empirical.batch_checks import DivergedError
 from empirical.data.client import Client, Split, as_clients
 from empirical.evaluate import BATCH
@@ -93,6 +94,11 @@ class Networks:
         """The objective's weights of the seen clients, summing to 1."""
         p = np.array([self._state.p[client.name] for client in self.seen], dtype=np.float64)
         return p / p.sum()
+
+    def architecture(self) -> list[Layer]:
+        """The net's layers, with the γ and β of every seen client that has its own."""
+        norms = len(self.seen) if self.specific else 1
+        return architecture(self.net, self.inputs(self.unseen.test)[:1], norms)
 
     def serving(self, client: str) -> nn.Module:
         """The net that serves a client; of the unseen one the net after its whole stream."""
