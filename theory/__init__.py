@@ -6,7 +6,7 @@ from theory.blocks import BlockDiagonal, diagonal_blocks
 from theory.bn_kernel import BNGram, bn_client_gram_matrix, bn_gram_matrix, bn_ntk
 from theory.bounds import Bound, Term
 from theory.capacity import capacity_order, divergence_capacity, risk_capacity
-from theory.causal import proposition_iii10, test_graph, training_graph
+from theory.causal import equation_20, proposition_iii10, test_graph, training_graph
 from theory.centring import centre
 from theory.clients import client_largest_eigenvalue, client_smallest_eigenvalue
 from theory.comparison import Verdict, compare_smallest_eigenvalues
@@ -134,6 +134,7 @@ __all__ = [
     "direction_gram_matrix",
     "divergence_capacity",
     "empirical_risk",
+    "equation_20",
     "feature_laws",
     "federated_descent",
     "frontdoor",

@@ -7,7 +7,10 @@ the graph G^te (`test_graph`) licenses them, by `proposition_iii10`:
 - (S ⊥ Y | F) holds, and P(Y | do(F)) = P(Y | F), P(Y | do(F), do(S)) = P(Y | do(F)) by rules 2, 3.
 - P(F | do(S)) = P(F | S) fails: S ← R → F. So does P(Y | do(S)) = P(Y | S). Both hold given R, or
   given D where S holds the statistics of the domain itself (D → S in place of R → S, the limit of a
-  long stream); a batch that includes the sample leaves S ← R → F open given D too.
+  long stream), for values that occur together; a batch that includes the sample leaves S ← R → F
+  open given D too.
+- P(Y | do(F), D) = P(Y | do(F)) holds, P(Y | do(S), D) = P(Y | do(S)) fails: D → R → F → Y. This is
+  the difference between do(F) and do(S): only the former cuts the domain off.
 
 **What is true.** In G^te
 
@@ -37,16 +40,15 @@ from typing import Literal, get_args
 
 from theory._loose import Anything
 from theory.do_calculus import Step, backdoor, frontdoor, law, rule1, rule2, rule3, separation
-from theory.separation import DiGraph, as_dag, as_nodes
+from theory.separation import DiGraph, as_dag
 
-__all__ = ["proposition_iii10", "test_graph", "training_graph"]
+__all__ = ["equation_20", "proposition_iii10", "test_graph", "training_graph"]
 
 Policy = Literal["aggregated", "client_specific"]
 Statistics = Literal["batch", "population"]
 Label = Literal["feature", "shift", "content"]
 
 _ORDER = ("C", "D", "X", "R", "S", "F", "Y")
-_NEEDED = ("D", "X", "R", "S", "F", "Y")
 _LATENT = ("C", "D")
 _FEATURES = (("D", "X"), ("D", "R"), ("X", "R"), ("R", "F"))
 _LABEL = {
@@ -107,14 +109,49 @@ def test_graph(
 
 
 def proposition_iii10(graph: DiGraph | None = None) -> tuple[Step, ...]:
-    """Eq. (20) and each step towards Proposition III.10, with the path that breaks it if it fails.
+    """Each step towards Proposition III.10 and Eq. (20), with the path that breaks it if it fails.
 
     The paper's argument, that do(S) acts on F as observing S does and hence do(S) ≡ do(F) for Y,
     is reconstructed from its main idea; beside each step that fails stands what does hold (see the
-    module). "mixture" is what is left of the equivalence.
+    module). "mixture" is what is left of the equivalence, "rule1.D.S" against "rule1.D.F" what is
+    not: do(F) frees Y of D, do(S) does not.
 
     Args:
         graph: one with the nodes D, X, R, S, F, Y; `test_graph()` by default.
+
+    Returns:
+        Steps whose names are unique; the last ones are those of `equation_20`.
+
+    Raises:
+        TypeError, ValueError: no directed acyclic graph, or one without these nodes.
+    """
+    graph = test_graph() if graph is None else _with_nodes(graph, ("D", "X", "R", "S", "F", "Y"))
+    steps = {
+        "separation.S": _independent(graph, "S", "Y", "F"),
+        "rule2.S": rule2(graph, "F", "S"),
+        "rule2.S|R": rule2(graph, "F", "S", given="R"),
+        "rule2.S|D": rule2(graph, "F", "S", given="D"),
+        "rule3.S": rule3(graph, "Y", "S", do="F"),
+        "rule2.F.S": rule2(graph, "Y", "F", do="S"),
+        "rule3.S|F": rule3(graph, "Y", "S", given="F"),
+        "mixture": _mixture(graph),
+        "rule2.S.Y": rule2(graph, "Y", "S"),
+        "rule2.S.Y|R": rule2(graph, "Y", "S", given="R"),
+        "backdoor.S": backdoor(graph, "S", "Y", "R"),
+        "rule1.D.S": rule1(graph, "Y", "D", do="S"),
+        "rule1.D.F": rule1(graph, "Y", "D", do="F"),
+    }
+    return (*_named(steps), *equation_20(graph))
+
+
+def equation_20(graph: DiGraph | None = None) -> tuple[Step, ...]:
+    """Eq. (20), P(Y | do(X)) = Σ_d P(Y | X, d) P(d), and what the domain does to F and Y.
+
+    D meets the back-door criterion for (X, Y), under label shift too; not where a content C causes
+    both X and Y. R is no front door, for X ← D → R: with D unobserved P(Y | do(X)) is out of reach.
+
+    Args:
+        graph: one with the nodes D, X, R, F, Y; `training_graph("aggregated")` by default.
 
     Returns:
         Steps whose names are unique.
@@ -122,34 +159,33 @@ def proposition_iii10(graph: DiGraph | None = None) -> tuple[Step, ...]:
     Raises:
         TypeError, ValueError: no directed acyclic graph, or one without these nodes.
     """
-    graph = test_graph() if graph is None else as_dag(graph)
-    missing = [node for node in _NEEDED if node not in graph]
-    if missing:
-        raise ValueError(
-            f"graph lacks {', '.join(missing)}: the proposition is about D, X, R, S, F and Y; "
-            "start from theory.test_graph()."
-        )
-    as_nodes(graph, _NEEDED, "graph")
+    if graph is None:
+        graph = training_graph("aggregated")
+    graph = _with_nodes(graph, ("D", "X", "R", "F", "Y"))
     steps = {
-        "separation.S": _independent(graph, "S", "Y", "F"),
-        "separation.D": _independent(graph, "D", "F"),
-        "rule1.D": rule1(graph, "Y", "D", given="F"),
-        "rule2.S": rule2(graph, "F", "S"),
-        "rule2.S|R": rule2(graph, "F", "S", given="R"),
-        "rule2.S|D": rule2(graph, "F", "S", given="D"),
         "rule2.F": rule2(graph, "Y", "F"),
-        "rule3.S": rule3(graph, "Y", "S", do="F"),
-        "rule2.F.S": rule2(graph, "Y", "F", do="S"),
-        "rule3.S|F": rule3(graph, "Y", "S", given="F"),
-        "rule2.S.Y": rule2(graph, "Y", "S"),
-        "rule2.S.Y|R": rule2(graph, "Y", "S", given="R"),
-        "mixture": _mixture(graph),
-        "backdoor.S": backdoor(graph, "S", "Y", "R"),
+        "rule1.D": rule1(graph, "Y", "D", given="F"),
+        "separation.D": _independent(graph, "D", "F"),
         "rule2.X": rule2(graph, "Y", "X"),
         "backdoor.X": backdoor(graph, "X", "Y", "D"),
         "frontdoor.X": frontdoor(graph, "X", "Y", "R"),
     }
-    return tuple(replace(step, name=name) for name, step in steps.items())
+    return tuple(_named(steps))
+
+
+def _with_nodes(graph: object, needed: tuple[str, ...]) -> DiGraph:
+    dag = as_dag(graph)
+    missing = [node for node in needed if node not in dag]
+    if missing:
+        raise ValueError(
+            f"graph lacks {', '.join(missing)}: its nodes must include {', '.join(needed)}; "
+            "start from theory.test_graph()."
+        )
+    return dag
+
+
+def _named(steps: dict[str, Step]) -> list[Step]:
+    return [replace(step, name=name) for name, step in steps.items()]
 
 
 def _independent(graph: DiGraph, x: str, y: str, given: str | tuple[()] = ()) -> Step:

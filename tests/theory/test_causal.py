@@ -29,6 +29,8 @@ def both_sides(models):
     return {
         "separation.S": (p("Y", given="SF"), p("Y", given="F")),
         "separation.D": (p("F", given="D"), p("F")),
+        "rule1.D.S": (p("Y", do="S", given="D"), p("Y", do="S")),
+        "rule1.D.F": (p("Y", do="F", given="D"), p("Y", do="F")),
         "rule1.D": (p("Y", given="DF"), p("Y", given="F")),
         "rule2.S": (p("F", do="S"), p("F", given="S")),
         "rule2.S|R": (p("F", do="S", given="R"), p("F", given="SR")),
@@ -72,6 +74,8 @@ def test_the_proposition_step_by_step():
         "separation.S": "",
         "separation.D": "D → R → F",
         "rule1.D": "",
+        "rule1.D.S": "D → R → F → Y",
+        "rule1.D.F": "",
         "rule2.S": "S ← R → F",
         "rule2.S|R": "",
         "rule2.S|D": "S ← R → F",
@@ -94,12 +98,17 @@ def test_the_proposition_step_by_step():
     ("variant", "changed"),
     [
         ("population", {"rule2.S": "S ← D → R → F", "rule2.S|D": ""}),
-        ("aggregated", {"separation.D": "D → F", "rule2.X": "X ← D → F → Y"}),
+        (
+            "aggregated",
+            {"separation.D": "D → F", "rule1.D.S": "D → F → Y", "rule2.X": "X ← D → F → Y"},
+        ),
         (
             "label shift",
             {
                 "separation.S": "S ← R ← D → Y",
                 "rule1.D": "D → Y",
+                "rule1.D.S": "D → Y",
+                "rule1.D.F": "D → Y",
                 "rule2.F": "F ← R ← D → Y",
                 "rule2.F.S": "F ← R ← D → Y",
                 "rule3.S|F": "S ← R ← D → Y",
@@ -138,6 +147,25 @@ def test_statements_and_the_reading_of_the_mixture():
     # Where the label is no effect of F, do(S) and do(F) are alike idle.
     content = steps_of(label="content")["mixture"]
     assert content.holds and "neither S nor F is a cause of Y" in content.condition
+
+
+@pytest.mark.parametrize("policy", ["aggregated", "client_specific"])
+def test_equation_20_in_the_training_graphs(policy):
+    steps = {s.name: s.reason for s in theory.equation_20(theory.training_graph(policy))}
+    direct = policy == "aggregated"
+    assert steps == {
+        "rule2.F": "",
+        "rule1.D": "",
+        "separation.D": "D → F" if direct else "D → R → F",
+        "rule2.X": "X ← D → F → Y" if direct else "X ← D → R → F → Y",
+        "backdoor.X": "",
+        "frontdoor.X": "X ← D → R",
+    }
+    models = BinaryModels(theory.training_graph(policy), 100)
+    adjusted = models.total(models.law("Y", given="XD") * models.law("D"), "D")
+    assert models.gaps(models.law("Y", do="X"), adjusted).max() < 1e-12
+    assert models.gaps(models.law("Y", do="X"), models.law("Y", given="X")).min() > 1e-12
+    assert theory.equation_20() == theory.equation_20(theory.training_graph("aggregated"))
 
 
 def test_two_steps_that_combine_rules_fail_at_the_one_that_breaks():
@@ -251,7 +279,7 @@ def test_one_law_after_normalisation_is_a_location_scale_family():
         (lambda: theory.test_graph(label=["x"]), "label must be one of feature, shift, content"),
         (
             lambda: theory.proposition_iii10(theory.training_graph("aggregated")),
-            "graph lacks S: the proposition is about D, X, R, S, F and Y",
+            "graph lacks S: its nodes must include D, X, R, S, F, Y; start",
         ),
     ],
 )

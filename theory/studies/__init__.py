@@ -1,4 +1,4 @@
-"""Studies of the convergence theory: each is a generator of records from a config and points."""
+"""Studies of the theory: each is a generator of records from a config and points."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -9,6 +9,7 @@ from theory.studies.counterexamples import counterexamples
 from theory.studies.drift import drift
 from theory.studies.dynamics import dynamics
 from theory.studies.exact import exact
+from theory.studies.graphs import graphs
 from theory.studies.local_steps import local_steps
 from theory.studies.points import principal
 from theory.studies.readings import readings
@@ -42,6 +43,7 @@ STUDIES: dict[
     "counterexamples": counterexamples,
     "readings": readings,
     "exact": exact,
+    "graphs": graphs,
 }
 
 DIMENSION = 20
