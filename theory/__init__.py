@@ -43,6 +43,7 @@ from theory.gram import (
     normalised_gram_error,
     normalised_gram_matrix,
 )
+from theory.half_spaces import LabelledGaussian, half_space_risk, ideal_half_space_error
 from theory.hoeffding import EmpiricalRisk, empirical_risk
 from theory.inequality import Inequality
 from theory.kernel_error import kernels_error
@@ -87,6 +88,7 @@ __all__ = [
     "Jacobian",
     "KernelDrift",
     "Kernels",
+    "LabelledGaussian",
     "Layer",
     "MixtureDivergence",
     "MixtureRisk",
@@ -143,9 +145,11 @@ __all__ = [
     "gradient_descent",
     "gram_error",
     "gram_matrix",
+    "half_space_risk",
     "half_space_vc_dimension",
     "held_out_divergence",
     "homogeneous_pair_divergence",
+    "ideal_half_space_error",
     "initialise",
     "jacobian",
     "kernel_drift",

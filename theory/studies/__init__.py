@@ -9,6 +9,7 @@ from theory.studies.counterexamples import counterexamples
 from theory.studies.drift import drift
 from theory.studies.dynamics import dynamics
 from theory.studies.exact import exact
+from theory.studies.gaussian_bounds import gaussian_bounds
 from theory.studies.graphs import graphs
 from theory.studies.local_steps import local_steps
 from theory.studies.points import principal
@@ -43,6 +44,7 @@ STUDIES: dict[
     "counterexamples": counterexamples,
     "readings": readings,
     "exact": exact,
+    "gaussian_bounds": gaussian_bounds,
     "graphs": graphs,
 }
 
