@@ -60,9 +60,8 @@ def as_capacity(name: object) -> str:
     """A known class, or a ValueError with the nearest name."""
     if isinstance(name, str) and name in CAPACITIES:
         return name
-    near = difflib.get_close_matches(
-        name if isinstance(name, str) else "", CAPACITIES, n=1, cutoff=0.4
-    )
+    given = name if isinstance(name, str) else ""
+    near = difflib.get_close_matches(given, CAPACITIES, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise ValueError(f"capacity must be one of {', '.join(CAPACITIES)}, not {name!r}{hint}")
 
@@ -82,12 +81,10 @@ def fit_classifier(
         scaler = StandardScaler().fit(np.ldexp(x, -exponents))
         z = np.asarray(scaler.transform(np.ldexp(x, -exponents)))
         kind = CAPACITIES[capacity]
-        errors = sum(
-            _path_errors(
-                kind, (z[fold != k], of_a[fold != k]), (z[fold == k], of_a[fold == k]), seed
-            )
-            for k in np.unique(fold)
-        )
+        errors = np.zeros(len(kind.strengths))
+        for k in np.unique(fold):
+            test = fold == k
+            errors += _path_errors(kind, (z[~test], of_a[~test]), (z[test], of_a[test]), seed)
         strength = kind.strengths[int(np.argmin(np.round(errors, 9)))]
         model = kind.make(strength, seed).fit(*_balanced(kind, z, of_a, seed))
     return DomainClassifier(capacity, strength, exponents, scaler, model)
@@ -143,7 +140,7 @@ def _logistic(strength: float, _seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(
-        C=strength, class_weight="balanced", warm_start=True, tol=1e-4, max_iter=_TRIES
+        C=strength, class_weight="balanced", warm_start=True, tol=1e-5, max_iter=_TRIES
     )
 
 
@@ -160,7 +157,7 @@ def _network(strength: float, seed: int) -> Any:
 
 
 CAPACITIES = {
-    "linear": Capacity(_logistic, (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0), weighs=True),
+    "linear": Capacity(_logistic, (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0), weighs=True),
     "rbf": Capacity(_support_vectors, (0.1, 1.0, 10.0, 100.0), weighs=True),
     "mlp": Capacity(_network, (100.0, 10.0, 1.0), weighs=False),
 }

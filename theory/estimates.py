@@ -78,7 +78,7 @@ class Estimate:
             f"({held_out}{chosen})"
         )
 
-    def term(self, name: str = "divergence") -> Term:
+    def term(self, name: str | Anything = "divergence") -> Term:
         """A term of a bound: at least `lower`, without upper end, wrong with probability δ.
 
         Raises:
