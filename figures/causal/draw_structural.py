@@ -1,0 +1,186 @@
+"""Errors of the answers and of trained networks: over the strength, and over the batch."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from figures.causal.structural import ANSWERS, Structural
+from figures.experiments.cells import Cell
+from figures.experiments.comparisons import mark
+from figures.experiments.dot_panels import hollow_marks, limited
+from figures.experiments.measures import POLICIES
+from figures.selection import of
+from figures.style import DOUBLE, INK, MUTED, Look, letter, look, panels
+
+ERROR = "error on the unseen client (%)"
+NET = {"aggregated": "network, aggregated BN", "client_specific": "network, client-specific BN"}
+SIMULATED: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.2, "zorder": 3}
+SIMULATED |= {"markerfacecolor": "white", "markeredgewidth": 0.8, "elinewidth": 0.7, "capsize": 1.5}
+Mark = tuple[float | int, Cell]
+
+
+def answers(found: Structural) -> Figure:
+    """Draw every answer's error over the strength, exact and simulated, and the networks'."""
+    figure, axes = _figure(found)
+    labels: dict[str, Any] = {}
+    for ax, scenario in zip(axes, found.scenarios, strict=False):
+        whole = of(found.risks, scenario=scenario).filter(pl.col("samples").is_null())
+        for answer in ANSWERS:
+            labels |= _exact(ax, of(whole, answer=answer), "strength", look(answer))
+        at = found.where.get(scenario)
+        for policy in POLICIES:
+            n = at.samples if at and policy == POLICIES[1] else None
+            own = [
+                (strength, cell)
+                for (s, p, strength, size), cell in sorted(found.errors.items(), key=_strength)
+                if (s, p, size) == (scenario, policy, n)
+            ]
+            labels |= _network(ax, own, policy, joined=False)
+        ax.set(title=scenario, xlabel="strength of the scenario")
+        ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    return _finished(figure, axes, found, labels)
+
+
+def batch_sizes(found: Structural) -> Figure:
+    """Draw the error against the points behind the statistics, with what they cannot change."""
+    figure, axes = _figure(found)
+    labels: dict[str, Any] = {}
+    for ax, scenario in zip(axes, found.scenarios, strict=False):
+        strength = strength_of(found, scenario)
+        rows = of(found.risks, scenario=scenario).filter(pl.col("strength").eq_missing(strength))
+        estimated = of(rows, answer="do_s").filter(pl.col("samples").is_not_null())
+        style = look("do_s")
+        words = Look("do(S), statistics of $n_t$ points", style.colour, "-", style.marker)
+        labels |= _exact(ax, estimated, "samples", words)
+        whole = rows.filter(pl.col("samples").is_null())
+        for answer in ("do_f", "do_s"):
+            labels |= _level(ax, of(whole, answer=answer), look(answer))
+        sizes = {int(n) for n in estimated["samples"]}
+        own = {
+            k[3]: c for k, c in found.errors.items() if k[:3] == (scenario, POLICIES[1], strength)
+        }
+        served = sorted((n, cell) for n, cell in own.items() if n is not None)
+        labels |= _network(ax, served, POLICIES[1], joined=True)
+        other = found.errors.get((scenario, POLICIES[0], strength, None))
+        labels |= _network_level(ax, other)
+        _powers(ax, sizes | {n for n, _ in served})
+        ax.set_title(scenario if strength is None else f"{scenario}, strength {strength:g}")
+    return _finished(figure, axes, found, labels)
+
+
+def strength_of(found: Structural, scenario: str) -> float | None:
+    """The strength at which batches are shown: the networks', else the largest with batches."""
+    if scenario in found.where:
+        return found.where[scenario].strength
+    rows = of(found.risks, scenario=scenario).filter(pl.col("samples").is_not_null())
+    return None if rows.is_empty() else float(rows["strength"].to_numpy().max())
+
+
+def _strength(item: tuple[Any, Cell]) -> float:
+    return item[0][2]
+
+
+def _figure(found: Structural) -> tuple[Figure, list[Axes]]:
+    count = max(1, len(found.scenarios))
+    across = min(3, count)
+    down = -(-count // across)
+    ratio = min((2.05 * down + 0.75) / DOUBLE, 3.0)
+    figure, axes = panels(down, across, width="double", ratio=ratio, sharey=True)
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    return figure, axes[:count]
+
+
+def _exact(ax: Axes, rows: pl.DataFrame, along: str, style: Look) -> dict[str, Any]:
+    """A line of exact errors with their simulation as hollow marks."""
+    exact = rows.drop_nulls("exact").sort(along)
+    if exact.height:
+        line = style.line(label=False, markers=exact.height == 1)
+        ax.plot(exact[along], 100 * exact["exact"], **line)
+    drawn = rows.drop_nulls("simulated").sort(along)
+    if drawn.height:
+        low, high = drawn["simulated_lower"], drawn["simulated_upper"]
+        mean = drawn["simulated"]
+        error = [100 * (mean - low.fill_null(mean)), 100 * (high.fill_null(mean) - mean)]
+        marks: dict[str, Any] = SIMULATED | {"color": style.colour, "marker": style.marker}
+        ax.errorbar(drawn[along], 100 * mean, yerr=error, **marks)
+    shown: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
+    shown |= {"markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
+    return {style.label: Line2D([], [], **shown)} if rows.height else {}
+
+
+def _level(ax: Axes, rows: pl.DataFrame, style: Look) -> dict[str, Any]:
+    """A horizontal line: what the size of the batch cannot change."""
+    values = rows["exact"].drop_nulls()
+    if values.is_empty():
+        return {}
+    line: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "linewidth": 1.0}
+    ax.axhline(100 * values[0], **line)
+    return {style.label: Line2D([], [], **line)}
+
+
+def _network_level(ax: Axes, cell: Cell | None) -> dict[str, Any]:
+    """The network with aggregated BN, as a level with its interval."""
+    found = mark(cell)
+    if found["mean"] is None:
+        return {}
+    style = look(POLICIES[0])
+    line: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "linewidth": 1.0}
+    ax.axhline(found["mean"], **line)
+    if found["lower"] is not None:
+        ax.axhspan(found["lower"], found["upper"], **style.band())
+    return {NET[POLICIES[0]]: Line2D([], [], **line)}
+
+
+def _network(ax: Axes, own: Iterable[Mark], policy: str, *, joined: bool) -> dict[str, Any]:
+    """Means over seeds with intervals; hollow where seeds lack."""
+    shown = [(x, found) for x, cell in own if (found := mark(cell))["mean"] is not None]
+    if not shown:
+        return {}
+    style, x = look(policy), [place for place, _ in shown]
+    mean = [found["mean"] for _, found in shown]
+    low, high = (
+        [f["mean"] if f[e] is None else f[e] for _, f in shown] for e in ("lower", "upper")
+    )
+    error = [[m - e for m, e in zip(mean, low, strict=True)]]
+    error += [[e - m for m, e in zip(mean, high, strict=True)]]
+    how = style.line(label=False) if joined else style.points(label=False)
+    how |= {"markersize": 6, "markeredgewidth": 0.6, "elinewidth": 1.1, "zorder": 4}
+    ax.errorbar(x, mean, yerr=error, **how)
+    hollow_marks(ax, x, mean, [found["hollow"] for _, found in shown], style)
+    return {NET[policy]: Line2D([], [], **{k: v for k, v in how.items() if k != "elinewidth"})}
+
+
+def _powers(ax: Axes, sizes: set[int]) -> None:
+    """A logarithmic axis of numbers of images."""
+    ax.set(xscale="log", xlabel="points behind the statistics, $n_t$")
+    ordered = sorted(sizes)
+    every = -(-len(ordered) // 7)
+    ax.xaxis.set_major_locator(FixedLocator(ordered[::every]))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+
+
+def _finished(
+    figure: Figure, axes: list[Axes], found: Structural, labels: dict[str, Any]
+) -> Figure:
+    for k, ax in enumerate(axes):
+        if not ax.has_data():
+            ax.set(xticks=[])
+            ax.text(0.5, 0.5, "not run", color=MUTED, ha="center", transform=ax.transAxes)
+        ax.set_ylim(*limited(ax.get_ylim(), (0.0, 100.0)))
+        if k % 3 == 0:
+            ax.set_ylabel(ERROR)
+    if len(axes) > 1:
+        letter(axes)
+    if found.simulations and found.risks["simulated"].count():
+        marks = {k: v for k, v in SIMULATED.items() if k not in ("elinewidth", "capsize")}
+        labels = labels | {"simulated": Line2D([], [], color=INK, **marks)}
+    if labels:
+        figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=3)
+    return figure
