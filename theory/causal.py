@@ -21,8 +21,8 @@ and s fix F. do(S) is a *stochastic* intervention on F, and equals do(F := f) sa
 Client-specific BN sets S := s_d = (E[R | d], sd[R | d]) in each client, whereupon F has the law of
 (R − μ_d)/σ_d given d. This is one law for all clients, F ⊥ D, if and only if the laws of R given d
 are one location-scale family, R = μ_d + σ_d Z with one law of Z (all units jointly: per-unit σ_d
-then asks for equal correlations, whitening for R = μ_d + Σ_d^{1/2} Z). Only then is do(S := s_d)
-the same intervention do(F ~ Z) everywhere, and
+then asks Gaussians for equal correlations, whitening for R = μ_d + Σ_d^{1/2} Z). Only then is
+do(S := s_d) the same intervention do(F ~ Z) everywhere, and
 
     P_d(y | do(S := s_d)) = Σ_f P(y | f) P_Z(f) for every client d: equal label laws.
 

@@ -271,6 +271,18 @@ def test_one_law_after_normalisation_is_a_location_scale_family():
     assert np.abs(skewed[0] - gaussians[0]).max() > 0.1
 
 
+@pytest.mark.parametrize("n", [2, 10, 1000])
+def test_a_batch_that_includes_the_sample(n):
+    """R_i ~ N(μ, 1), S their mean, F = R_1 − S: P(F | do(s)) and P(F | s) for Gaussian units."""
+    to_s, to_f = np.full(n, 1 / n), np.eye(n)[0] - 1 / n
+    (var_s, cov), (_, var_f) = np.array([to_s, to_f]) @ np.array([to_s, to_f]).T
+    slope = cov / var_s
+    assert slope == pytest.approx(0, abs=1e-12)  # F given S = s has one mean for every s
+    assert var_f - slope * cov == pytest.approx(1 - 1 / n, abs=1e-12)
+    assert to_f.sum() == pytest.approx(0, abs=1e-12)  # and the mean is 0 whatever μ is
+    assert np.sqrt(var_s) == pytest.approx(n**-0.5)  # how far s is from μ, the mean under do(s)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -53,6 +53,24 @@ def test_paths_and_reachability_agree(case):
         assert path[0] in x and path[-1] in y and open_by_definition(graph, path, given_)
 
 
+def test_paths_and_reachability_agree_on_random_graphs_of_eight_nodes():
+    generator = np.random.default_rng(0)
+    names, separated = list("ABCDEFGH"), 0
+    for _ in range(600):
+        order = list(generator.permutation(names))
+        edges = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :]]
+        graph = nx.DiGraph()
+        graph.add_nodes_from(names)
+        graph.add_edges_from(e for e in edges if generator.random() < 0.3)
+        x, y, *rest = generator.permutation(names).tolist()
+        given_ = rest[: generator.integers(5)]
+        path = theory.open_path(graph, x, y, given_)
+        assert theory.d_separated(graph, x, y, given_) == (path is None)
+        assert path is None or open_by_definition(graph, path, given_)
+        separated += path is None
+    assert 150 < separated < 450  # both answers are tried
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(graphs_with_sets(most=5))
 def test_open_paths_are_dependence_in_generic_models(case):
