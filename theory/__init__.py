@@ -64,6 +64,12 @@ from theory.mixtures import (
 from theory.network import Network, initialise
 from theory.pooled import PooledComparison, pooled_comparison, pooled_threshold
 from theory.proxy import proxy_a_distance
+from theory.rademacher import (
+    learned_rademacher_capacity,
+    path_norm,
+    rademacher_capacity,
+    rademacher_complexity,
+)
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
 from theory.reading import Reading, Readings, readings
 from theory.separation import d_separated, mutilated, open_path
@@ -157,6 +163,7 @@ __all__ = [
     "kernels",
     "kernels_error",
     "largest_eigenvalue",
+    "learned_rademacher_capacity",
     "linearised_losses",
     "mixture_divergence",
     "mixture_ideal_error",
@@ -167,11 +174,14 @@ __all__ = [
     "normalised_gram_error",
     "normalised_gram_matrix",
     "open_path",
+    "path_norm",
     "pooled_comparison",
     "pooled_threshold",
     "predict",
     "proposition_iii10",
     "proxy_a_distance",
+    "rademacher_capacity",
+    "rademacher_complexity",
     "read_points",
     "readings",
     "required_width",

@@ -119,7 +119,7 @@ def test_one_rule_for_all_has_no_ideal_error():
 def test_nearly_equal_laws_have_a_lower_end_above_zero():
     seen = LabelledGaussian(np.diag([1.0, 1.1]), [1.0, 0.0])
     found = ideal_half_space_error([1.0], [seen], LabelledGaussian(np.eye(2), [0.0, 1.0]))
-    assert 0.45 < found.lower < found.upper <= 0.5
+    assert 0.48 < found.lower < found.upper <= 0.5 + 1e-12
 
 
 LAW = LabelledGaussian(np.eye(2), [1.0, 0.0])
