@@ -20,11 +20,12 @@ FILES = sorted({q for q in QUOTED if re.fullmatch(r"[\w/]+/[\w/]+\.(py|md)", q)}
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in TEXT.splitlines()
-    if re.match(r"\| (\(|Assumption|Lemma|Theorem|Corollary)", line)
+    if re.match(r"\| (\(|Assumption|Lemma|Theorem|Corollary|Proposition)", line)
 ]
 STATEMENTS = [
-    *(f"({number})" for number in range(1, 20)),
+    *(f"({number})" for number in range(1, 21)),
     *("Assumption III.1", "Lemma III.3", "Theorem III.4", "Theorem III.7"),
+    "Proposition III.10",
     *(f"Corollary III.{number}" for number in (5, 6, 8, 9)),
 ]
 SNIPPETS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, flags=re.DOTALL)
