@@ -1,0 +1,119 @@
+"""Captions of the section's figures: what is shown, what the intervals are, and n."""
+
+from figures.experiments.cells import Cell
+from figures.experiments.wide import WIDEST, column_of
+from figures.experiments.words import counts, hollow, means
+from figures.generalization.gaussian import Gaussian
+from figures.generalization.summary import Summary
+from figures.statistics import RankCorrelation
+
+LAYERS = (
+    "d(h) = 2(1 − 2ε) of a half-space that is trained to tell the features of a seen client from "
+    "those of the client held out, ε its balanced error on images that it was not trained with. "
+    "It estimates the divergence of that half-space from above chance, tends to be at most d_H, "
+    "the supremum over all, and is not clipped: negative is chance. Mean over the seen clients; "
+    "{means}. Aggregated BN: the server's statistics. Client-specific BN: each client's own, those "
+    "of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full whitening: by each "
+    "client's own mean and covariance. Dotted: the level of the raw inputs."
+)
+TERMS = (
+    "Terms of (16), and of (18) as printed, which leaves the divergence out, per client held out, "
+    "mean over seeds; grey whiskers: interval of their sum over seeds. Hatched: known from below "
+    "only, by classifiers on held-out images, so that the sum is a diagnostic, not a bound. The "
+    "ideal joint error needs labels of the client held out: an oracle's. Diamonds: 0-1 error on "
+    "its test images, {served}; {means}. (b) The capacities that the statements "
+    "add, for the network's VC dimension: from 1 (dotted) on vacuous. Whitened: the divergence "
+    "after full whitening with the same network's risk."
+)
+BATCHES = (
+    "d(h) of {last} with client-specific BN after t test batches have moved the statistics of the "
+    "client held out by Eqs. (3), (4), measured on other images of it. Dashed: aggregated BN; "
+    "dotted: client-specific BN with the statistics of the whole stream. Mean over the seen "
+    "clients; {means}."
+)
+SCATTER = (
+    "Left to right: what client-specific BN takes from d(h) of {last}, mean over the seen clients; "
+    "upwards: what it gains in accuracy on the client held out (test-time BN against aggregated "
+    "BN). A mark for each client held out and seed; lines join a client's marks to their mean. "
+    "{rank}"
+)
+GAUSSIAN = (
+    "{who}. S_i have eigenvalues in [1/κ, κ] in random bases. Bars: mean of the terms of (16), "
+    "whitened of (18), each at its upper end, so that a bar ends at the bound; divergence and "
+    "ideal joint error are exact up to enclosures. Diamonds: exact risk of the classifier on the "
+    "client from outside, mean and range. Dotted: 1, beyond which a bound is vacuous. Labels by "
+    "whitened features: Eq. (17) holds; by inputs: whitening makes another rule of them for each "
+    "client, which the ideal joint error pays for."
+)
+RESIDUAL = (
+    "{who}. Exact d_HΔH of half-spaces through the origin between seen clients and the one from "
+    "outside. Bold: mean over draws; thin: every draw. Per-unit BN makes the variance of every "
+    "unit 1 and leaves their correlations: (18) needs full whitening."
+)
+
+
+def layers_caption(summary: Summary) -> str:
+    """Of the divergence by layer."""
+    return LAYERS.format(means=_means(list(summary.divergence.values()))) + _fewer(summary)
+
+
+def terms_caption(summary: Summary) -> str:
+    """Of the bound's terms."""
+    drawn = [cell for (_, c, _), cell in summary.errors.items() if c != "mean"]
+    number = max(counts(drawn), default=0)
+    words = means(counts(drawn)) if number > 1 else "one seed, with its Clopper-Pearson interval"
+    served = "with the server's statistics (aggregated) or test-time BN"
+    return TERMS.format(means=words, served=served) + _fewer(summary)
+
+
+def batches_caption(summary: Summary) -> str:
+    """Of the divergence by test batches."""
+    cells = list(summary.after.values())
+    return BATCHES.format(last=summary.last, means=_means(cells)) + _fewer(summary)
+
+
+def scatter_caption(summary: Summary) -> str:
+    """Of divergence and accuracy."""
+    if summary.rank is None:
+        return ""
+    return SCATTER.format(last=summary.last, rank=_rank(summary.rank))
+
+
+def gaussian_caption(found: Gaussian, text: str) -> str:
+    """Of either figure of Gaussian clients."""
+    facts = found.facts
+    who = ["Gaussian clients"]
+    for name, words in (("clients", "{} seen"), ("dimension", "d = {}"), ("draws", "{} draws")):
+        if facts[name] is not None:
+            who.append(words.format(facts[name]))
+    if facts["samples"] is not None:
+        who.append(f"n = {facts['samples']:,} points")
+    return text.format(who=", ".join(who))
+
+
+def _means(cells: list[Cell]) -> str:
+    return f"{means(counts(cells))}{hollow(cells)}"
+
+
+def _rank(found: RankCorrelation) -> str:
+    if found.value is None:
+        return f"There is no rank correlation: {found.method}."
+    if found.lower is None:
+        return (
+            f"Spearman's ρ has no interval: points of one client are not independent, and of "
+            f"{found.method}."
+        )
+    return (
+        "The interval of Spearman's ρ (Bonett and Wright) counts the "
+        f"{found.groups} clients, not the {found.n} marks: those of one client are not independent."
+    )
+
+
+def _fewer(summary: Summary) -> str:
+    more = len(summary.clients) - WIDEST
+    return " The tables have more clients." if more > 0 else ""
+
+
+def panel_titles(summary: Summary, names: dict[str, str]) -> dict[str, str]:
+    """Column -> title of its panel."""
+    return {column_of(c): f"{names[c]} held out" for c in summary.clients[:WIDEST]}

@@ -1,0 +1,182 @@
+"""Figures of the divergence: by layer and features, and by the number of test batches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+from figures.experiments.cells import Cell
+from figures.experiments.dot_panels import hollow_marks
+from figures.experiments.measures import POLICIES
+from figures.experiments.wide import WIDEST, column_of
+from figures.generalization.names import FEATURES, INPUT, layer_tick
+from figures.generalization.summary import Summary
+from figures.style import INK, Look, legend_below, letter, look, panels
+
+DIVERGENCE = "divergence $d(h)$"
+ACROSS = {1: 1, 2: 2, 3: 3, 4: 2}
+"""Panels -> how many stand beside one another; three of more."""
+WHOLE = replace(
+    look("client_specific"), label="client-specific BN, statistics of all images", dash=(0, (1, 2))
+)
+SMALL: dict[str, Any] = {"linewidth": 0.8, "markersize": 3.0}
+
+
+def layer_marks(summary: Summary) -> pl.DataFrame:
+    """The table behind the figure: divergence by held-out client, features and layer."""
+    return _marks(
+        (column, variant, float(summary.layers.index(layer)), cell)
+        for (column, variant, layer), cell in summary.divergence.items()
+        if column in _columns(summary) and variant in FEATURES
+    )
+
+
+def batch_marks(summary: Summary) -> pl.DataFrame:
+    """The same by number of test batches, with what does not depend on it at place 0."""
+    fixed = [
+        (column, variant, 0.0, cell)
+        for (column, variant, layer), cell in summary.divergence.items()
+        if layer == summary.last and variant in POLICIES
+    ]
+    moving = [(c, "client_specific", float(t), cell) for (c, t), cell in summary.after.items()]
+    there = {column for column, *_ in moving} & set(_columns(summary))
+    return _marks(one for one in [*fixed, *moving] if one[0] in there)
+
+
+def by_layer(table: pl.DataFrame, titles: Mapping[str, str], layers: Sequence[str]) -> Figure:
+    """Draw d(h) over the layers, a panel for each held-out client, a line for the features."""
+    figure, axes = _panels(table, titles)
+    names = [name for name in FEATURES if name in table["series"]]
+    for ax, column in zip(axes, titles, strict=False):
+        _zero(ax, table)
+        for k, name in enumerate(names):
+            part = table.filter(panel=column, series=name).drop_nulls("mean").sort("place")
+            shift = 0.07 * (k - (len(names) - 1) / 2) if name != "raw" else 0.0
+            _points(ax, part, look(name), part["place"] + shift, thin=name == "affine")
+            if name == "raw" and part.height:
+                ax.axhline(part["mean"][0], color=look(name).colour, linewidth=0.6, linestyle=":")
+        ticks = ["input" if layer == INPUT else layer_tick(layer) for layer in layers]
+        ax.set_xticks(range(len(layers)), ticks)
+        ax.set_xlim(-0.4, len(layers) - 0.6)
+        _labelled(ax, "batch-norm layer")
+    legend_below(figure, axes, columns=3)
+    return figure
+
+
+def by_batches(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
+    """Draw d(h) of the last layer over the test batches seen, beside what does not change."""
+    figure, axes = _panels(table, titles)
+    moving = table.filter(pl.col("place") > 0)
+    numbers = moving["place"].unique().sort().to_list()
+    for ax, column in zip(axes, titles, strict=False):
+        _zero(ax, table)
+        for name, style in (("aggregated", look("aggregated")), ("client_specific", WHOLE)):
+            own = table.filter(panel=column, series=name, place=0.0).drop_nulls("mean")
+            for row in own.iter_rows(named=True):
+                ax.axhline(row["mean"], **style.line(markers=False))
+                if row["lower"] is not None and name == "aggregated":
+                    ax.axhspan(row["lower"], row["upper"], **style.band())
+        part = moving.filter(panel=column).drop_nulls("mean").sort("place")
+        _points(ax, part, look("client_specific"), part["place"])
+        ax.set_xscale("log")
+        ax.set_xlim(numbers[0] / 1.25, numbers[-1] * 1.25)
+        ax.xaxis.set_major_locator(FixedLocator(numbers))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_xticklabels([f"{number:g}" for number in numbers])
+        _labelled(ax, "test batches of 32 images")
+    legend_below(figure, axes, columns=3)
+    return figure
+
+
+def shown_columns(summary: Summary, table: pl.DataFrame) -> list[str]:
+    """The held-out clients that a figure has a panel for."""
+    there = set(table.drop_nulls("mean")["panel"])
+    return [column for column in _columns(summary) if column in there]
+
+
+def _columns(summary: Summary) -> list[str]:
+    return [column_of(client) for client in summary.clients[:WIDEST]]
+
+
+def _marks(cells: Iterable[tuple[str, str, float, Cell]]) -> pl.DataFrame:
+    rows = []
+    for panel, series, place, cell in cells:
+        rows.append({"panel": panel, "series": series, "place": place, **_mark(cell)})
+    schema: dict[str, Any] = dict.fromkeys(("panel", "series"), pl.String)
+    schema |= dict.fromkeys(("place", "mean", "lower", "upper"), pl.Float64)
+    return pl.DataFrame(rows, schema=schema | {"hollow": pl.Boolean, "n": pl.Int64})
+
+
+def _mark(cell: Cell) -> dict[str, Any]:
+    found = cell.interval
+    ends = {name: getattr(found, name, None) for name in ("mean", "lower", "upper")}
+    return {**ends, "hollow": bool(cell.diverged), "n": len(cell.values)}
+
+
+def _panels(table: pl.DataFrame, titles: Mapping[str, str]) -> tuple[Figure, list[Axes]]:
+    """A panel for each title; one alone has the width of a column."""
+    number = len(titles)
+    across = ACROSS.get(number, 3)
+    down = -(-number // across)
+    width, inches = ("column", 3.4) if number == 1 else ("double", 7.0)
+    ratio = (2.0 * down + 0.5) / inches
+    figure, axes = panels(down, across, width=width, ratio=ratio, sharey=True)
+    for ax in axes[number:]:
+        ax.set_visible(False)
+    for k, (ax, title) in enumerate(zip(axes, titles.values(), strict=False)):
+        ax.set_title(title)
+        if k % across == 0:
+            ax.set_ylabel(DIVERGENCE)
+    shown = axes[:number]
+    if number > 1:
+        letter(shown)
+    low, high = _ends(table)
+    room = 0.06 * max(high - low, 0.1)
+    # d(h) lies in [−2, 2]; intervals of few seeds reach beyond, and are cut.
+    shown[0].set_ylim(max(low - room, -2.08), min(high + room, 2.08))
+    return figure, shown
+
+
+def _points(
+    ax: Axes, part: pl.DataFrame, style: Look, place: pl.Series, *, thin: bool = False
+) -> None:
+    """A line with intervals, of marks that are hollow where seeds lack."""
+    low, high = (part[end].fill_null(part["mean"]) for end in ("lower", "upper"))
+    error = [(part["mean"] - low).to_list(), (high - part["mean"]).to_list()]
+    keywords = style.line() | (SMALL if thin else {})
+    ax.errorbar(place, part["mean"], yerr=error, elinewidth=0.8, **keywords)
+    hollow_marks(ax, place, part["mean"], part["hollow"], style)
+
+
+def _zero(ax: Axes, table: pl.DataFrame) -> None:
+    if _ends(table)[0] < 0:
+        ax.axhline(0.0, color=INK, linewidth=0.6)
+
+
+def _ends(table: pl.DataFrame) -> tuple[float, float]:
+    """The smallest and the largest value that is drawn, 0 among them."""
+    ends = [value for end in ("mean", "lower", "upper") for value in table[end].drop_nulls()]
+    return min([0.0, *ends]), max([0.0, *ends])
+
+
+def _labelled(ax: Axes, text: str) -> None:
+    """Call the x axis, in the lowest panel of a column."""
+    spec = ax.get_subplotspec()
+    figure = ax.get_figure()
+    if spec is None or figure is None:
+        return
+    below = [
+        other
+        for other in figure.axes
+        if other.get_visible()
+        and (place := other.get_subplotspec()) is not None
+        and place.colspan == spec.colspan
+        and place.rowspan.start > spec.rowspan.start
+    ]
+    if not below:
+        ax.set_xlabel(text)

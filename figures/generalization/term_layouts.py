@@ -1,0 +1,121 @@
+"""Tables of the bounds' terms: what they are, by which route, and which function computes them."""
+
+from typing import Any
+
+import polars as pl
+
+from figures.experiments.cells import NONE
+from figures.experiments.names import client_titles
+from figures.experiments.product import Table
+from figures.experiments.wide import WIDEST, column_of, left_out
+from figures.generalization.names import SERVED, STATEMENTS, TERMS
+from figures.generalization.summary import Summary
+from figures.tables import Layout, number, with_interval
+
+FUNCTIONS = {
+    "empirical risk": "theory.mixture_risk",
+    "half the divergence": "theory.mixture_divergence",
+    "ideal joint error": "theory.mixture_ideal_error",
+    "capacity of the divergence": "theory.divergence_capacity",
+    "capacity of the risk": "theory.risk_capacity",
+    "total": "theory.Bound.total",
+}
+"""Term -> what computes it, where records name nothing nearer."""
+HEADINGS = {
+    "empirical risk": "risk",
+    "half the divergence": "½ divergence",
+    "ideal joint error": "ideal error",
+    "capacity of the divergence": "capacity (d)",
+    "capacity of the risk": "capacity (J)",
+    "total": "total",
+}
+ERROR = "external error"
+
+
+def term_tables(summary: Summary) -> list[Table]:
+    """The terms by statement and held-out client, and the route by which each was got."""
+    return [_terms(summary), _routes(summary)]
+
+
+def computed_by(statement: str, term: str) -> str:
+    """The function behind a term."""
+    if statement == "18" and term == "half the divergence":
+        return "theory.corollary_iii9"
+    return FUNCTIONS.get(term, "")
+
+
+def _terms(summary: Summary) -> Table:
+    names = client_titles(summary.clients[:WIDEST])
+    by = ["held_out", "bn_policy", "variant"]
+    shown = []
+    for key, part in summary.terms.group_by(by, maintain_order=True):
+        client, policy, statement = map(str, key)
+        if client not in names or (policy, statement) not in STATEMENTS:
+            continue
+        texts = {name: NONE for name in TERMS}
+        for row in part.iter_rows(named=True):
+            texts[row["split"]] = _ends(row)
+        title = part["kind"][0]
+        row = {"client": names[client], "statement": STATEMENTS[policy, statement], **texts}
+        row[ERROR] = _error(summary, policy, client)
+        row["kind"] = {1.0: "bound", 0.0: "diagnostic"}.get(title, NONE)
+        shown.append(row)
+    frame = summary.terms.with_columns(
+        pl.struct("variant", "split")
+        .map_batches(
+            lambda keys: pl.Series([computed_by(k["variant"], k["split"]) for k in keys]),
+            pl.String,
+        )
+        .alias("computed_by")
+    )
+    caption = (
+        "Terms of (16) and (18), mean over seeds: the interval that is known to hold each, "
+        "≥ where it is known from below only, so that the sum is a diagnostic, not a bound. "
+        "Capacities (of the divergence, of the risk) exceed 1 and make the totals vacuous; (18) "
+        "as printed leaves the divergence out. External error: 0-1 error on all test images of "
+        "the client held out, served with the server's statistics (aggregated) or test-time BN."
+        f"{left_out(summary.clients)}"
+    )
+    columns = {"client": "held out", "statement": "statement", **HEADINGS}
+    columns |= {ERROR: ERROR, "kind": "is"}
+    layout = Layout(caption, "tab:terms", columns, compact=True)
+    return Table("terms", "The bound, term by term", frame, layout, pl.DataFrame(shown))
+
+
+def _ends(row: dict[str, Any]) -> str:
+    value, lower, upper = row["value"], row["lower"], row["upper"]
+    if upper is None or lower is None:
+        return f"≥ {number(value if lower is None else lower)}"
+    return number(value) if lower == upper else f"{number(lower)} to {number(upper)}"
+
+
+def _error(summary: Summary, policy: str, client: str) -> str:
+    where = (policy, column_of(client), SERVED.get(policy, ""))
+    cell = summary.errors.get(where)
+    found = None if cell is None else cell.interval
+    if found is None:
+        return NONE
+    ends = (found.lower, found.upper)
+    if found.n == 1:
+        ends = summary.error_ends.get(where, (None, None))
+    return with_interval(found.mean, *ends)
+
+
+def _routes(summary: Summary) -> Table:
+    rows = []
+    by = ["bn_policy", "variant", "split"]
+    for key, part in summary.terms.group_by(by, maintain_order=True):
+        policy, statement, term = map(str, key)
+        notes = part["note"].drop_nulls().unique(maintain_order=True).to_list()
+        more = f" (and {len(notes) - 1} more, see the CSV of terms)" if len(notes) > 1 else ""
+        row = {"statement": STATEMENTS.get((policy, statement), f"({statement})"), "term": term}
+        row["computed_by"] = computed_by(statement, term)
+        rows.append(row | {"route": notes[0] + more if notes else NONE})
+    caption = (
+        "How each term was got, in the words of the function that computes it; what stands after "
+        "a semicolon is the condition that is not met."
+    )
+    columns = {"statement": "statement", "term": "term"}
+    columns |= {"computed_by": "computed by", "route": "route"}
+    layout = Layout(caption, "tab:routes", columns, compact=True)
+    return Table("routes", "Where the terms come from", pl.DataFrame(rows), layout)

@@ -1,0 +1,76 @@
+"""The bounds' terms over seeds, their sums per run, and both right sides of Eq. (15)."""
+
+import polars as pl
+
+from figures.generalization.names import RISKS, STATEMENTS, TERMS
+from figures.selection import of
+
+_KEY = ("run", "bn_policy", "seed", "held_out", "variant")
+
+
+def terms(frame: pl.DataFrame) -> pl.DataFrame:
+    """Mean over seeds of each term: value, ends, number of seeds, route, whether it is a bound.
+
+    An upper end is missing where that of a seed is. `kind` is that of the statement: 1 only where
+    it is a bound with every seed; null where nobody said.
+    """
+    by = ["bn_policy", "held_out", "variant", "split"]
+    means = (
+        of(frame, metric="term")
+        .group_by(by, maintain_order=True)
+        .agg(
+            pl.col("value").mean(),
+            *(
+                pl.when(pl.col(end).is_null().any())
+                .then(None)
+                .otherwise(pl.col(end).mean())
+                .alias(end)
+                for end in ("lower", "upper")
+            ),
+            pl.col("seed").n_unique().alias("n"),
+            pl.col("note").first(),
+        )
+    )
+    kinds = (
+        of(frame, metric="kind")
+        .group_by(by[:3])
+        .agg(pl.col("value").min().alias("kind"), pl.col("note").first().alias("title"))
+    )
+    order = {name: k for k, name in enumerate(TERMS)}
+    rows = pl.DataFrame(
+        [(*key, k) for k, key in enumerate(STATEMENTS)],
+        schema={"bn_policy": pl.String, "variant": pl.String, "row_place": pl.Int64},
+        orient="row",
+    )
+    clients = frame.select("held_out").unique(maintain_order=True).with_row_index("client_place")
+    return (
+        means.join(kinds, on=by[:3], how="left")
+        .join(rows, on=["bn_policy", "variant"], how="left")
+        .join(clients, on="held_out", how="left")
+        .with_columns(
+            pl.col("row_place").fill_null(len(STATEMENTS)),
+            pl.col("split").replace_strict(order, default=len(order)).alias("term_place"),
+        )
+        .sort("client_place", "row_place", "term_place", maintain_order=True)
+        .drop("client_place", "row_place", "term_place")
+    )
+
+
+def summed(frame: pl.DataFrame) -> pl.DataFrame:
+    """The sum of a statement's terms without capacities, per run, where all of them are there."""
+    rows = of(frame, metric="term", split=list(RISKS))
+    sums = rows.group_by(_KEY, maintain_order=True).agg(pl.col("value").sum(), pl.len())
+    return sums.filter(pl.col("len") == len(RISKS)).drop("len")
+
+
+def mixtures(frame: pl.DataFrame) -> pl.DataFrame:
+    """Eq. (15) per run: Ĵ_s(f_u) as measured, the printed right side, and that of convexity."""
+    by = ["bn_policy", "held_out", "seed"]
+    rows = of(frame, metric="mixture_risk")
+    found = rows.group_by(by, maintain_order=True).agg(
+        *(
+            pl.col("value").filter(pl.col("variant") == name).first().alias(name)
+            for name in ("measured", "printed", "convex")
+        )
+    )
+    return found.sort("held_out", "bn_policy", "seed", maintain_order=True)
