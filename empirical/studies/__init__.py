@@ -5,6 +5,7 @@ from empirical.studies.divergence import divergence_data
 from empirical.studies.experiments import external_study, train_study
 from empirical.studies.fit import check_clients
 from empirical.studies.grid import GRID, METHODS
+from empirical.studies.label_shift import label_shift_study
 from empirical.studies.part import study_clients
 from empirical.studies.sections import (
     compatibility_plan,
@@ -12,6 +13,7 @@ from empirical.studies.sections import (
     external_plan,
     internal_plan,
 )
+from empirical.studies.structural import structural_study, structural_trainings
 from empirical.studies.study import Setting, Study
 from empirical.studies.tuning import (
     Candidate,
@@ -42,7 +44,10 @@ __all__ = [
     "external_plan",
     "external_study",
     "internal_plan",
+    "label_shift_study",
     "origin",
+    "structural_study",
+    "structural_trainings",
     "study_clients",
     "train_study",
     "tried",

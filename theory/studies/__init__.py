@@ -16,6 +16,7 @@ from theory.studies.points import principal
 from theory.studies.readings import readings
 from theory.studies.regime import regime
 from theory.studies.sizes import Described, describe, own_comparisons, own_sample, possible_draws
+from theory.studies.structural import structural, structural_data
 from theory.studies.study import Study
 from theory.studies.witness import witness
 
@@ -28,6 +29,7 @@ __all__ = [
     "convergence_plan",
     "describe",
     "principal",
+    "structural_data",
 ]
 
 STUDIES: dict[
@@ -46,6 +48,7 @@ STUDIES: dict[
     "exact": exact,
     "gaussian_bounds": gaussian_bounds,
     "graphs": graphs,
+    "structural": structural,
 }
 
 DIMENSION = 20

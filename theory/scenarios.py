@@ -1,0 +1,65 @@
+"""The ways in which the domains of the structural model may differ, by name and strength."""
+
+import math
+
+import numpy as np
+
+from theory._loose import Real, Whole
+from theory._validate import non_negative, positive
+from theory.structural import FEATURES, Domain, StructuralModel
+
+SCENARIOS = ("shift", "label shift", "confounded", "feature scales")
+SEPARATION = 1.5
+"""|δ|: the content alone is read wrongly with probability Φ(−1.5) = 0.067."""
+
+_AXIS = np.array([1.0, -1.0, 1.0])
+_OUTSIDE = 1.5  # where the unseen domain lies, the training ones between −1 and 1
+
+
+def structural_model(
+    scenario: str, strength: Real, clients: Whole = 4, separation: Real = SEPARATION
+) -> StructuralModel:
+    """The structural model of a scenario; at strength 0 all domains, the unseen too, are one.
+
+    Training domains lie at z = −1 … 1, evenly, the unseen one at z = 1.5. With strength t
+
+    - "shift": b = t z (1, −1, 1) and one scale for all features, a = exp(t z/10).
+    - "label shift": π = ½ + t z/2 in training and ½ + t in the unseen domain, t < ½.
+    - "confounded": c = t (1 + 0.3 z) in training, −t in the unseen domain.
+    - "feature scales": a = exp(t z (1, −1, 0)): features 1 and 2, which here share the content,
+      are scaled apart. Batch norm of the features undoes that, batch norm of units that mix them
+      does not: it is diagonal in another basis.
+
+    Raises:
+        TypeError: a strength or separation that is no number, or clients no whole number.
+        ValueError: an unknown scenario, fewer than one client, a negative strength, or one of
+            label shift that leaves a domain with one label.
+    """
+    t, delta = non_negative(strength, "strength"), positive(separation, "separation")
+    content = (delta, 0.0)
+    if not isinstance(clients, int | np.integer) or isinstance(clients, bool):
+        raise TypeError(f"clients must be a whole number, not {clients!r}.")
+    if clients < 1:
+        raise ValueError(f"clients must be at least 1 domain to train on, not {clients!r}.")
+    z = np.linspace(-1, 1, int(clients)) if clients > 1 else np.zeros(1)
+    places = [*z.tolist(), _OUTSIDE]
+    if scenario == "shift":
+        ones = np.ones(FEATURES)
+        domains = [Domain(0.5, np.exp(t * z / 10) * ones, t * z * _AXIS) for z in places]
+    elif scenario == "label shift":
+        if t >= 0.5:
+            raise ValueError(
+                f"the strength of label shift is |P(Y = 1) − ½| < ½ of the unseen domain, not "
+                f"{t:g}: at ½ it has one label."
+            )
+        domains = [Domain(0.5 + t * z / 2) for z in places[:-1]] + [Domain(0.5 + t)]
+    elif scenario == "confounded":
+        domains = [Domain(nuisance=t * (1 + 0.3 * z)) for z in places[:-1]]
+        domains.append(Domain(nuisance=-t))
+    elif scenario == "feature scales":
+        content = (delta * math.sqrt(0.5), delta * math.sqrt(0.5))
+        apart = np.array([1.0, -1.0, 0.0])
+        domains = [Domain(0.5, np.exp(t * z * apart)) for z in places]
+    else:
+        raise ValueError(f"unknown scenario {scenario!r}: choose from {', '.join(SCENARIOS)}.")
+    return StructuralModel(content, tuple(domains[:-1]), domains[-1])

@@ -1,0 +1,205 @@
+"""The risk of each answer on the unseen domain: closed form, quadrature, and simulation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logit, ndtr
+
+from theory import _loose
+from theory._batch_statistics import batch_risk
+from theory._crossings import Crossings, crossings
+from theory.structural import (
+    FEATURES,
+    StructuralModel,
+    answer_log_odds,
+    behind,
+    structural_sample,
+)
+
+Array = np.ndarray
+
+_ROUNDING = 1e-13  # of sums of a few thousand products of probabilities
+_TAIL = 8.5  # standard deviations: beyond them lies 2e-17 of a Gaussian
+_STEPS = {0: 1.0, 1: 0.05, 2: 0.25}
+"""Step of the trapezoidal rule, by how many features are integrated over numerically."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A 0-1 risk: P(answer's label ≠ Y) on the unseen domain.
+
+    Attributes:
+        value: the risk.
+        error: how far it may be off: for a closed form rounding, for a quadrature the difference
+            to the same rule at twice the step (an estimate, not a proof).
+        route: "closed form", "quadrature".
+    """
+
+    value: float
+    error: float
+    route: str
+
+    @property
+    def lower(self) -> float:
+        """Value less error, at least 0."""
+        return max(0.0, self.value - self.error)
+
+    @property
+    def upper(self) -> float:
+        """Value plus error, at most 1."""
+        return min(1.0, self.value + self.error)
+
+
+def structural_risk(
+    model: StructuralModel, answer: str, batch_size: "_loose.Whole | None" = None
+) -> Risk:
+    """P(1{P(Y = 1) > ½} ≠ Y) of an answer (`structural_answer`) on the unseen domain, exactly.
+
+    **Closed form**, where all class-conditional laws behind the answer are one ("do_f", "bayes",
+    "observational" with equal domains): log odds o + w·V, and given s, w·V ~ N(s w·m, |w|²), so
+
+        risk = π Φ(−(o + w·m)/|w|) + (1 − π) Φ((o − w·m)/|w|).
+
+    **Quadrature** elsewhere. Given V_2, V_3 the log odds are a function of V_1 alone, whose sign
+    changes are found by bisection, and P(log odds > 0 | V_2, V_3, s) is a sum of Φ at them. Over
+    V_2, V_3 the trapezoidal rule integrates against their Gaussian density (for analytic
+    integrands its error falls like exp(−2π²/h²)); features that no domain tells apart are left out.
+
+    **With n_t points** ("do_s" only): mean and standard deviation (biased) are those of a batch of
+    n_t independent points of the unseen domain, of which the one to be answered is one, as batch
+    norm at τ = 0 has it; the expected risk over batches. See `theory/_batch_statistics.py`.
+
+    Args:
+        model: the domains.
+        answer: one of `ANSWERS`.
+        batch_size: n_t ≥ 2, for "do_s"; None for the population's statistics.
+
+    Raises:
+        ValueError: an unknown answer, a batch of fewer than two points, or one for an answer that
+            needs no statistics.
+    """
+    reduced = behind(model, answer)
+    if batch_size is not None:
+        _check_batch(answer, batch_size)
+        return Risk(*batch_risk(model, int(batch_size)), "quadrature")
+    if answer == "do_s":  # the same risk in the coordinates of F
+        model, answer = reduced, "observational"
+    linear = _linear(reduced, answer)
+    if linear is not None:
+        return Risk(_linear_risk(model, *linear), _ROUNDING, "closed form")
+    free = relevant(reduced, answer)
+    step = _STEPS[len(free)]
+    fine, coarse = (_quadrature(model, answer, free, h) for h in (step, 2 * step))
+    return Risk(fine, abs(fine - coarse) + _ROUNDING, "quadrature")
+
+
+def _check_batch(answer: str, batch_size: Any) -> None:
+    if answer != "do_s":
+        raise ValueError(
+            f"batch_size is for the answer 'do_s', whose statistics may be estimated; {answer!r} "
+            "has none: leave it out."
+        )
+    whole = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
+    if not whole or batch_size < 2:
+        raise ValueError(
+            f"batch_size must be a whole number of at least 2 points, not {batch_size!r}: one "
+            "point has no variance."
+        )
+
+
+def _linear(reduced: StructuralModel, answer: str) -> tuple[float, Float[Array, " 3"]] | None:
+    """Offset and weights of log odds that are linear in x; None where they are not."""
+    first, *others = reduced.domains
+    same = all(
+        np.array_equal(first.scale, d.scale)
+        and np.array_equal(first.shift, d.shift)
+        and first.nuisance == d.nuisance
+        for d in others
+    )
+    rates = np.array([d.label_rate for d in reduced.domains])
+    if not same or (answer == "backdoor" and np.ptp(rates) > 0):
+        return None
+    weights = 2 * first.direction(reduced.content) / first.scale
+    rate = first.label_rate if np.ptp(rates) == 0 else float(rates @ np.asarray(reduced.weights))
+    return float(logit(rate) - weights @ first.shift), weights
+
+
+def _linear_risk(model: StructuralModel, offset: float, weights: Array) -> float:
+    u = model.unseen
+    slope, at = u.scale * weights, offset + weights @ u.shift
+    size, mean = np.linalg.norm(slope), slope @ u.direction(model.content)
+    wrong = ndtr(-(at + mean) / size), ndtr((at - mean) / size)
+    return float(u.label_rate * wrong[0] + (1 - u.label_rate) * wrong[1])
+
+
+def relevant(reduced: StructuralModel, answer: str) -> tuple[int, ...]:
+    """Those of the features 2, 3 (counted from 0: 1, 2) that the log odds depend on."""
+    used = []
+    for j in range(1, FEATURES):
+        laws = {(float(d.scale[j]), float(d.shift[j])) for d in reduced.domains}
+        means = any(d.direction(reduced.content)[j] != 0 for d in reduced.domains)
+        if means or (answer != "backdoor" and len(laws) > 1):
+            used.append(j)
+    return tuple(used)
+
+
+def _quadrature(model: StructuralModel, answer: str, free: tuple[int, ...], step: float) -> float:
+    u = model.unseen
+    m = u.direction(model.content)
+    axes = [_nodes(m[j], step) if j in free else np.zeros(1) for j in range(1, FEATURES)]
+    v2, v3 = (part.ravel() for part in np.meshgrid(*axes, indexing="ij"))
+
+    def log_odds(v1: Array, row: Array) -> Array:
+        v = np.column_stack([v1, v2[row], v3[row]])
+        return answer_log_odds(model, answer, u.scale * v + u.shift)
+
+    found = crossings(log_odds, len(v2), _nodes(m[0], min(step, 0.2)))
+    risk = 0.0
+    for sign, share in ((1, u.label_rate), (-1, 1 - u.label_rate)):
+        weight = np.ones(len(v2))
+        for j, values in ((1, v2), (2, v3)):
+            if j in free:
+                weight *= _density(values - sign * m[j]) * step
+        positive = float(weight @ _positive(found, sign * m[0]))
+        risk += share * (1 - positive if sign > 0 else positive)
+    return risk
+
+
+def _nodes(mean: float, step: float) -> Float[Array, " k"]:
+    """Evenly placed points that cover N(mean, 1) and N(−mean, 1)."""
+    half = np.ceil((abs(mean) + _TAIL) / step)
+    return step * np.arange(-half, half + 1)
+
+
+def _density(z: Array) -> Array:
+    return np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+
+
+def _positive(found: Crossings, mean: float) -> Float[Array, " r"]:
+    """P(log odds > 0 | row) where V_1 ~ N(mean, 1)."""
+    return found.share(ndtr(mean - found.place))
+
+
+def simulated_errors(
+    model: StructuralModel,
+    answer: str,
+    n: int,
+    generator: np.random.Generator,
+    batch_size: int | None = None,
+) -> int:
+    """How many of n independent points of the unseen domain an answer labels wrongly.
+
+    With a batch size each of the n points is the first of a batch of its own, drawn anew and
+    normalised by the batch's mean and biased standard deviation: the errors stay independent.
+    """
+    u = model.unseen
+    if batch_size is None:
+        x, y = structural_sample(u, model.content, n, generator)
+        return int(np.sum((answer_log_odds(model, answer, x) > 0) != y))
+    x, y = structural_sample(u, model.content, n * batch_size, generator)
+    batches = x.reshape(n, batch_size, FEATURES)
+    f = (batches[:, 0] - batches.mean(1)) / batches.std(1)
+    said = answer_log_odds(model.normalised(), "observational", f) > 0
+    return int(np.sum(said != y[::batch_size]))
