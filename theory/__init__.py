@@ -20,9 +20,17 @@ from theory.convergence import (
 from theory.covariances import client_covariances
 from theory.data import Points, read_points
 from theory.descent import Problem, Trajectory, gradient_descent, linearised_losses
-from theory.divergence import homogeneous_pair_divergence, worst_pair
+from theory.divergence import (
+    Gaussian,
+    half_space_divergence,
+    homogeneous_pair_divergence,
+    interval_divergence,
+    worst_pair,
+)
 from theory.do_calculus import Step, backdoor, frontdoor, rule1, rule2, rule3
 from theory.drift import KernelDrift, kernel_drift, kernel_limits
+from theory.estimated_bound import generalization_bound
+from theory.estimated_terms import cross_losses_risk, oracle_ideal_error
 from theory.estimates import Estimate, clopper_pearson, held_out_divergence
 from theory.federated_descent import (
     FederatedTrajectory,
@@ -72,9 +80,13 @@ from theory.rademacher import (
 )
 from theory.rates import Rate, RequiredWidth, convergence_rate, required_width
 from theory.reading import Reading, Readings, readings
+from theory.scenarios import structural_model
 from theory.separation import d_separated, mutilated, open_path
 from theory.singular import Diagnosis, diagnose
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
+from theory.structural import Domain, StructuralModel, structural_answer, structural_sample
+from theory.structural_risk import Risk, structural_risk
+from theory.total_variation import total_variation
 from theory.vc import Layer, half_space_vc_dimension, vc_dimension
 
 __all__ = [
@@ -84,12 +96,14 @@ __all__ = [
     "Bound",
     "DecayCheck",
     "Diagnosis",
+    "Domain",
     "EmpiricalRisk",
     "Enclosure",
     "Estimate",
     "FeatureLaws",
     "FederatedTrajectory",
     "FullKernelComparison",
+    "Gaussian",
     "Inequality",
     "Jacobian",
     "KernelDrift",
@@ -106,8 +120,10 @@ __all__ = [
     "Reading",
     "Readings",
     "RequiredWidth",
+    "Risk",
     "Step",
     "StepSizes",
+    "StructuralModel",
     "Term",
     "Trajectory",
     "TwoLayer",
@@ -135,6 +151,7 @@ __all__ = [
     "corollary_iii8",
     "corollary_iii9",
     "counterexample_eq15",
+    "cross_losses_risk",
     "d_separated",
     "diagnose",
     "diagonal_blocks",
@@ -148,15 +165,18 @@ __all__ = [
     "frontdoor",
     "full_kernel_threshold",
     "gaussian_risk",
+    "generalization_bound",
     "gradient_descent",
     "gram_error",
     "gram_matrix",
+    "half_space_divergence",
     "half_space_risk",
     "half_space_vc_dimension",
     "held_out_divergence",
     "homogeneous_pair_divergence",
     "ideal_half_space_error",
     "initialise",
+    "interval_divergence",
     "jacobian",
     "kernel_drift",
     "kernel_limits",
@@ -174,6 +194,7 @@ __all__ = [
     "normalised_gram_error",
     "normalised_gram_matrix",
     "open_path",
+    "oracle_ideal_error",
     "path_norm",
     "pooled_comparison",
     "pooled_threshold",
@@ -192,9 +213,14 @@ __all__ = [
     "sample_participants",
     "smallest_eigenvalue",
     "step_sizes",
+    "structural_answer",
+    "structural_model",
+    "structural_risk",
+    "structural_sample",
     "test_graph",
     "theorem_iii4",
     "theorem_iii7",
+    "total_variation",
     "training_graph",
     "unseen_clients_bound",
     "vc_dimension",
