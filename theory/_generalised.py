@@ -45,6 +45,27 @@ class Extremes:
         high = _log(self.most[1]) - _log(self.least[0])
         return max(low - _SAFE * (1 + abs(low)), 0.0), high + _SAFE * (1 + abs(high))
 
+    @property
+    def largest_logarithm(self) -> tuple[float, float]:
+        """Bounds of max |ln λ|."""
+        unit = self.exponent * math.log(2)
+        low = max(_log(self.most[0]) + unit, -_log(self.least[1]) - unit)
+        high = max(_log(self.most[1]) + unit, -_log(self.least[0]) - unit)
+        slack = _SAFE * (1 + abs(unit) + abs(low))
+        return max(low - slack, 0.0), high + _SAFE * (1 + abs(unit) + abs(high))
+
+    @property
+    def remark(self) -> str:
+        """What a method has to add."""
+        return dropped_remark(self.dropped)
+
+
+def dropped_remark(dimension: int) -> str:
+    """How a method tells of a common null space that is one up to rounding alone."""
+    if not dimension:
+        return ""
+    return f"; a common null space of dimension {dimension} left out as rounding"
+
 
 def as_covariance(value: object, dimension: int | None, name: str) -> Float[Array, "d d"]:
     """A symmetric positive semidefinite (d, d) matrix, or λI of a number λ ≥ 0.
@@ -107,8 +128,8 @@ def extremes(p: Float[Array, "d d"], q: Float[Array, "d d"]) -> Extremes | None:
         return None
     own = np.ix_(alive, alive)
     small_p, small_q, scales, exponent = _equilibrated(p[own], q[own])
-    v, dropped = _diagonalising(small_p, small_q)
-    (m_p, e_p), (m_q, e_q) = _congruent(v, small_p), _congruent(v, small_q)
+    v, null = diagonalising(small_p, small_q)
+    (m_p, e_p), (m_q, e_q) = congruent(v, small_p), congruent(v, small_q)
     a, b, doubt_a, doubt_b = (m.diagonal() for m in (m_p, m_q, e_p, e_q))
     low = _ratio(np.maximum(b - doubt_b, 0.0), a + doubt_a) * (1 - _SAFE)
     high = _ratio(b + doubt_b, np.maximum(a - doubt_a, 0.0)) * (1 + _SAFE)
@@ -123,7 +144,7 @@ def extremes(p: Float[Array, "d d"], q: Float[Array, "d d"]) -> Extremes | None:
         exponent,
         directions[0],
         directions[1],
-        dropped,
+        null.shape[1],
     )
 
 
@@ -140,16 +161,16 @@ def _equilibrated(p: Array, q: Array) -> tuple[Array, Array, np.ndarray, int]:
     return p, q, scales, tops[1] - tops[0]
 
 
-def _diagonalising(p: Array, q: Array) -> tuple[Float[Array, "d r"], int]:
-    """V with Vᵀ(p + q)V about I and VᵀqV about diagonal, without the null space of both."""
+def diagonalising(p: Array, q: Array) -> tuple[Float[Array, "d r"], Float[Array, "d n"]]:
+    """V with Vᵀ(p + q)V about I and VᵀqV about diagonal; and the null space of both, left out."""
     values, vectors = np.linalg.eigh(p + q)
     kept = values > len(p) * 2.0**-50 * values[-1]
     white = vectors[:, kept] / np.sqrt(values[kept])
     shares = np.linalg.eigh(white.T @ (q - p) @ white)[1]
-    return white @ shares, int((~kept).sum())
+    return white @ shares, vectors[:, ~kept]
 
 
-def _congruent(v: Array, s: Array) -> tuple[Float[Array, "r r"], Float[Array, "r r"]]:
+def congruent(v: Array, s: Array) -> tuple[Float[Array, "r r"], Float[Array, "r r"]]:
     """VᵀSV and a bound of its error."""
     d = len(s)
     matrix = v.T @ (s @ v)
