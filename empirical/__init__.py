@@ -10,6 +10,7 @@ from empirical.evaluate import Measurement
 from empirical.executor import Progress, Result, TaskError, run_tasks
 from empirical.external import Adapted, adapt
 from empirical.federate import Run, federate
+from empirical.label_shift import LabelShift, label_shift
 from empirical.methods import Method, methods
 from empirical.models import MODELS, build_model, with_projection_head
 from empirical.schedule import Schedule
@@ -31,6 +32,7 @@ __all__ = [
     "Client",
     "DivergedError",
     "FederationState",
+    "LabelShift",
     "Measurement",
     "Method",
     "Progress",
@@ -50,6 +52,7 @@ __all__ = [
     "federate",
     "fingerprint",
     "label",
+    "label_shift",
     "load",
     "load_checkpoint",
     "load_federation",
