@@ -108,12 +108,10 @@ def ideal_half_space_error(
     omega = omega / math.fsum(omega)
     pairs = zip(omega.tolist(), laws, strict=True)
     lower = math.fsum(w * _least(law, target) for w, law in pairs)
-    candidates = [*(law.target for law in laws), target.target]
     start = at_least(seed, 0, "seed")
-    upper = min(_joint(a, omega, laws, target) for a in candidates)
+    upper = _joint(target.target, omega, laws, target)
     if upper - lower > 2.0**-40:
-        candidates = _descended(omega, [*laws, target], start)
-        upper = min([upper, *(_joint(a, omega, laws, target) for a in candidates)])
+        upper = min(upper, _joint(_best(omega, [*laws, target], start), omega, laws, target))
     return Enclosure(
         min(lower * (1 - _UNITS), upper),
         upper,
@@ -152,12 +150,8 @@ def _joint(
     return total * (1 + _UNITS)
 
 
-def _descended(
-    omega: Array,
-    laws: Sequence[LabelledGaussian],
-    seed: int,
-) -> list[Array]:
-    """Where BFGS ends from the labels, their mean and the best of many directions."""
+def _best(omega: Array, laws: Sequence[LabelledGaussian], seed: int) -> Float[Array, " d"]:
+    """The best of the labels and of where BFGS ends from them and from many directions."""
     weights = np.append(omega, 1.0)
     roots = np.array([np.linalg.cholesky(law.covariance).T for law in laws])
     units = np.einsum("kij,kj->ki", roots, [law.target for law in laws])
@@ -179,7 +173,8 @@ def _descended(
     # Off the kinks that the joint error has at the labels, where it has no gradient.
     tilt = 0.01 * np.cos(np.arange(labels.shape[1]))
     ends = [optimize.minimize(objective, a + tilt, jac=True, method="BFGS").x for a in starts]
-    return [a for a in ends if np.isfinite(a).all() and np.any(a)]
+    sound = [a for a in ends if np.isfinite(a).all() and np.any(a)]
+    return min([*labels, *sound], key=lambda a: objective(a)[0])
 
 
 def _direction(value: object, name: str) -> Float[Array, " d"]:

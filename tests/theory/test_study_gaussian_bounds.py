@@ -94,9 +94,9 @@ def test_whitening_takes_the_divergence_and_puts_the_labels_into_the_ideal_error
     assert ends["whitened", divergence]["upper"] == 0.0 < 0.05 < ends["raw", divergence]["lower"]
     assert ends["per_unit", divergence]["lower"] > 0.05  # correlations stay
     if teacher == "input":
-        assert ends["raw", ideal]["upper"] < 1e-8 < 0.02 < ends["whitened", ideal]["lower"]
+        assert ends["raw", ideal]["upper"] < 1e-7 < 0.02 < ends["whitened", ideal]["lower"]
     else:
-        assert ends["whitened", ideal]["upper"] < 1e-8 < 0.02 < ends["raw", ideal]["upper"]
+        assert ends["whitened", ideal]["upper"] < 1e-7 < 0.02 < ends["raw", ideal]["upper"]
     # Nothing is estimated of the divergence; what that would cost is said beside.
     assert ends["raw", "capacity of the divergence"]["upper"] == 0.0
     assert single(rows, "spare_capacity", variant="raw", parameter=2.5)["value"] > 0.2
@@ -151,7 +151,7 @@ def test_risks_divergences_and_ideal_errors_by_simulation(taught, variant):
         root = (values[-1] / values[0]) ** 0.25
         halves.append(8 / math.pi * math.atan(root) - 2)
     pair = single(rows, "pair_divergence", **at)
-    assert pair["lower"] - 1e-9 <= np.mean(halves) <= pair["upper"] + 1e-9
+    assert pair["lower"] - 1e-7 <= np.mean(halves) <= pair["upper"] + 1e-7
 
     # Labels are rules of the same z under the whitened law, which simulation compares.
     if variant == "whitened":
@@ -207,7 +207,7 @@ def test_per_unit_scaling_removes_little_even_along_orthogonal_directions():
 
 def test_without_the_ideal_error_the_bound_can_fail():
     # Where clients differ much, labels of x are so many rules of z that (18) needs ε.
-    rows = rows_of(teacher="input", clients=2, samples=20_000, spreads=[30.0], draws=20)
+    rows = rows_of(teacher="input", clients=2, samples=20_000, spreads=[30.0], draws=8)
     notes = {
         metric: [
             r["note"] for r in rows if r["metric"] == metric and r.get("variant") == "whitened"

@@ -36,7 +36,8 @@ FEATURES = ("raw", "per_unit", "whitened")
 TEACHERS = ("whitened", "input")
 DIRECTIONS = ("gaussian", "orthogonal")
 
-_ROUNDING = 2.0**-30  # of an angle, from features computed in float64 at condition below 1e6
+_CONDITION = 100.0  # of V, at most
+_ROUNDING = 2.0**-26  # of an angle, from features computed in float64 at condition of Σ below 1e8
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class _Draw:
     Attributes:
         bases: (N + 1, d, d) eigenvectors of S_i, the unseen client last.
         exponents: (N + 1, d), uniform in [−1, 1].
-        directions: (d, d) V.
+        directions: (d, d) V, drawn anew while its condition exceeds 100.
         rule: (d,) a of the teacher.
         client: (n,) seen client of each point.
         noise: (n, d), standard normal.
@@ -112,6 +113,8 @@ def _drawn(generator: np.random.Generator, config: Mapping[str, Any]) -> _Draw:
     )
     exponents = generator.uniform(-1.0, 1.0, (clients + 1, d))
     directions = generator.standard_normal((d, d))
+    while np.linalg.cond(directions) > _CONDITION:
+        directions = generator.standard_normal((d, d))
     if config.get("directions", "gaussian") == "orthogonal":
         directions = np.linalg.qr(directions)[0]
     return _Draw(
