@@ -148,7 +148,8 @@ def _points(
     """A line with intervals, of marks that are hollow where seeds lack."""
     low, high = (part[end].fill_null(part["mean"]) for end in ("lower", "upper"))
     error = [(part["mean"] - low).to_list(), (high - part["mean"]).to_list()]
-    keywords = style.line() | (SMALL if thin else {})
+    # A line of one mark is none, in the legend too.
+    keywords = (style.points() if part.height < 2 else style.line()) | (SMALL if thin else {})
     ax.errorbar(place, part["mean"], yerr=error, elinewidth=0.8, **keywords)
     hollow_marks(ax, place, part["mean"], part["hollow"], style)
 

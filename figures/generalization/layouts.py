@@ -171,14 +171,15 @@ def _mixtures(summary: Summary) -> Table:
             shown.append(row)
     caption = (
         "Eq. (15) for the average f_u of the seen clients' predictions, the Gibbs risk 1 − p_y on "
-        "the seen clients' training images: left side; right side as printed, each model on its "
-        "own client; what convexity gives, each model on every client, equal to the left side "
-        "for this risk. Mean over seeds with its interval, a row for each client held out."
+        "the seen clients' training images: left side Ĵ_s(f_u); right side as printed, "
+        "Σ ω_i Ĵ_i(f_i), each model on its own client; by convexity Σ_iΣ_j ω_iω_j Ĵ_i(f_j), each "
+        "model on every client, equal to the left side for this risk. Mean over seeds with its "
+        "interval, a row for each client held out."
     )
-    columns = {"client": "held out", "bn": "BN", "measured": "Ĵ_s(f_u)"}
-    columns |= {"printed": "Σ ω_i Ĵ_i(f_i)", "convex": "Σ_iΣ_j ω_iω_j Ĵ_i(f_j)"}
+    columns = {"client": "held out", "bn": "BN", "measured": "left side"}
+    columns |= {"printed": "right side, printed", "convex": "by convexity"}
     layout = Layout(caption, "tab:mixtures", columns)
-    return Table("mixtures", "Eq. (15): measured, printed, convex", summary.mixtures, layout,
+    return Table("mixtures", "Eq. (15): both right sides", summary.mixtures, layout,
                  pl.DataFrame(shown))  # fmt: skip
 
 

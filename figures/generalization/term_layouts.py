@@ -86,7 +86,8 @@ def _ends(row: dict[str, Any]) -> str:
     value, lower, upper = row["value"], row["lower"], row["upper"]
     if upper is None or lower is None:
         return f"≥ {number(value if lower is None else lower)}"
-    return number(value) if lower == upper else f"{number(lower)} to {number(upper)}"
+    low, high = number(lower), number(upper)
+    return number(value) if low == high else f"{low} to {high}"
 
 
 def _error(summary: Summary, policy: str, client: str) -> str:

@@ -73,4 +73,6 @@ def mixtures(frame: pl.DataFrame) -> pl.DataFrame:
             for name in ("measured", "printed", "convex")
         )
     )
-    return found.sort("held_out", "bn_policy", "seed", maintain_order=True)
+    clients = frame.select("held_out").unique(maintain_order=True).with_row_index("place")
+    found = found.join(clients, on="held_out", how="left")
+    return found.sort("place", "bn_policy", "seed", maintain_order=True).drop("place")

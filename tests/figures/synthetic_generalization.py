@@ -251,3 +251,17 @@ def _gaussian_terms(teacher, variant, spread, draw, broken):
 def everything():
     """All parts, as the default preset leaves them."""
     return gaussian(trained())
+
+
+def run(records, policy, seed, rows, fold="mnist-m", status="complete", **manifest):
+    """A run of the study "divergence" with these rows."""
+    training = training_config("fedavg", policy, seed, fold)
+    records.add({"study": "divergence", "training": training, "held_out": fold}, rows, status)
+    list(records.manifests.values())[-1].update(manifest)
+    return records
+
+
+def distances(values, variant, layer="layer 2", metric="divergence", **more):
+    """Values: seen client -> d(h)."""
+    where = {"split": layer, "variant": variant, **more}
+    return [estimate(metric, v, client=c, **where) for c, v in values.items()]

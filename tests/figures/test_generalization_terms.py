@@ -1,0 +1,154 @@
+"""The bound's terms, accuracy against divergence, and Eq. (15), worked out by hand."""
+
+import polars as pl
+import pytest
+from synthetic import Records
+from synthetic_generalization import OPTIONS, distances, run, statement, trained
+
+from figures.generalization import content, present, summarise
+from figures.generalization.draw_terms import bars
+from figures.selection import of
+
+
+def made(records):
+    return summarise(*records.both)
+
+
+def claims(records):
+    return {claim.id: claim for claim in content(made(records)).claims}
+
+
+def table(summary, name):
+    (found,) = [t for t in content(summary).tables if t.name == name]
+    return found
+
+
+def test_terms_are_means_over_seeds_and_open_where_a_seed_is():
+    records = Records()
+    for seed, upper in ((0, 0.9), (1, None)):
+        values = {
+            "empirical risk": 0.1 + 0.1 * seed,
+            "half the divergence": (0.4 + 0.2 * seed, 0.4, upper),
+            "ideal joint error": (0.2, 0.1, 0.3),
+            "capacity of the divergence": 300.0,
+            "capacity of the risk": 200.0,
+        }
+        run(records, "aggregated", seed, statement("mnist-m", "16", values))
+    summary = made(records)
+    rows = {row["split"]: row for row in summary.terms.iter_rows(named=True)}
+    assert list(rows) == [*values, "total"]
+    assert rows["empirical risk"]["value"] == pytest.approx(0.15)
+    half = rows["half the divergence"]
+    assert (half["value"], half["lower"], half["upper"]) == (pytest.approx(0.5), 0.4, None)
+    assert (rows["ideal joint error"]["lower"], rows["ideal joint error"]["upper"]) == (0.1, 0.3)
+    assert {row["kind"] for row in rows.values()} == {0.0}
+    sums = summary.sums["aggregated", "client mnist-m", "16"]
+    # Without capacities: 0.1 + 0.4 + 0.2 and 0.2 + 0.6 + 0.2.
+    assert sums.values == pytest.approx({0: 0.7, 1: 1.0})
+    shown = table(summary, "terms").shown
+    assert shown["half the divergence"][0] == "≥ 0.400"
+    assert shown["ideal joint error"][0] == "0.100 to 0.300"
+    assert shown["kind"][0] == "diagnostic"
+    assert "diagnostic, not a bound" in content(summary).drawings["terms"].title
+
+
+def test_every_term_says_which_function_computes_it():
+    frame = table(made(trained(seeds=1)), "terms").frame
+    assert not frame.filter(pl.col("computed_by") == "").height
+    named = frame.select("variant", "split", "computed_by").unique()
+    eighteen = of(named, variant="18", split="half the divergence")["computed_by"].to_list()
+    assert eighteen == ["theory.corollary_iii9"]
+    routes = table(made(trained(seeds=1)), "routes").frame
+    assert routes["route"].str.starts_with("how ").sum() == 20  # four statements, five terms
+
+
+def test_functions_that_tables_name_are_there():
+    theory = pytest.importorskip("theory")
+    from figures.generalization.term_layouts import FUNCTIONS
+
+    for name in FUNCTIONS.values():
+        found = theory
+        for part in name.split(".")[1:]:
+            found = getattr(found, part)
+
+
+def test_a_statement_of_another_kind_is_left_out_of_the_figure_and_kept_in_the_csv():
+    records = Records()
+    values = {"empirical risk": 0.1, "half the divergence": 0.4, "ideal joint error": 0.0}
+    rows = statement("mnist-m", "16", values) + statement("mnist-m", "99", values)
+    run(records, "aggregated", 0, rows)
+    summary = made(records)
+    assert set(bars(summary)["variant"]) == {"16"}
+    assert set(summary.whole["terms"]["variant"].drop_nulls()) == {"16", "99"}
+
+
+def test_the_error_beside_a_bar_is_that_of_its_own_run():
+    summary = made(trained(seeds=2))
+    rows = bars(summary).filter(held_out="mnist", split="empirical risk")
+    for row in rows.iter_rows(named=True):
+        variant = "server" if row["bn_policy"] == "aggregated" else "adapted"
+        cell = summary.errors[row["bn_policy"], "client mnist", variant]
+        assert row["error"] == pytest.approx(cell.interval.mean)
+        assert row["error_lower"] == pytest.approx(cell.interval.lower)
+
+
+def test_one_seed_shows_the_clopper_pearson_interval_of_its_error():
+    summary = made(trained(seeds=1))
+    row = bars(summary).row(0, named=True)
+    assert row["error_upper"] - row["error"] == pytest.approx(0.03)
+    assert "Clopper-Pearson" in content(summary).drawings["terms"].caption
+
+
+def test_points_hold_reduction_and_gain_per_client_and_seed():
+    records = Records()
+    for seed in range(2):
+        for fold in ("mnist", "mnist-m"):
+            error = {"client": fold, "variant": "server"}
+            rows = distances({"optdigits": 1.8}, "aggregated")
+            rows.append({"metric": "external_error", "value": 0.5, **error})
+            run(records, "aggregated", seed, rows, fold)
+            rows = distances({"optdigits": 1.0 - 0.1 * seed}, "client_specific")
+            error |= {"variant": "adapted"}
+            rows.append({"metric": "external_error", "value": 0.4 - 0.05 * seed, **error})
+            run(records, "client_specific", seed, rows, fold)
+    summary = made(records)
+    assert summary.points.rows() == [
+        (fold, seed, pytest.approx(0.8 + 0.1 * seed), pytest.approx(0.1 + 0.05 * seed))
+        for fold in ("mnist", "mnist-m")
+        for seed in range(2)
+    ]
+    assert (summary.rank.n, summary.rank.groups, summary.rank.value) == (4, 2, 1.0)
+    claim = claims(records)["gain.rank"]
+    assert claim.verdict == "inconclusive" and "below four" in claim.measured
+    assert "not independent" in content(summary).drawings["scatter"].caption
+
+
+def test_the_rank_correlation_of_equal_points_is_said_to_be_none():
+    records = trained(seeds=1, folds=("mnist",))
+    claim = claims(records)["gain.rank"]
+    assert "no correlation" in claim.measured and claim.interval is None
+
+
+def test_eq15_as_printed_fails_where_models_are_right_at_home_only():
+    records = Records()
+    sides = {"measured": 25.0, "printed": 0.0, "convex": 25.0}
+    rows = [{"metric": "mixture_risk", "value": v, "variant": k} for k, v in sides.items()]
+    run(records, "client_specific", 0, rows)
+    found = claims(records)
+    assert found["eq15.printed-fails"].verdict == "certified"
+    assert found["eq15.printed-fails"].interval == (25.0, 25.0)
+    assert found["eq15.convex"].verdict == "consistent"
+
+
+def test_eq15_that_holds_here_is_said_to_fail_elsewhere():
+    found = claims(trained(seeds=1, fails=False))["eq15.printed-fails"]
+    assert found.verdict == "consistent" and "which these are not" in found.claim
+
+
+def test_a_convex_side_below_the_left_one_is_a_bug(tmp_path, coarse):
+    records = Records()
+    sides = {"measured": 0.5, "printed": 0.1, "convex": 0.4}
+    rows = [{"metric": "mixture_risk", "value": v, "variant": k} for k, v in sides.items()]
+    run(records, "client_specific", 0, rows)
+    product = present(*records.both, tmp_path, OPTIONS)
+    assert not product.proven_hold
