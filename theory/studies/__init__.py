@@ -12,6 +12,7 @@ from theory.studies.exact import exact
 from theory.studies.gaussian_bounds import gaussian_bounds
 from theory.studies.graphs import graphs
 from theory.studies.local_steps import local_steps
+from theory.studies.plans import causal_plan, generalization_plan
 from theory.studies.points import principal
 from theory.studies.readings import readings
 from theory.studies.regime import regime
@@ -26,8 +27,10 @@ __all__ = [
     "STUDIES",
     "Described",
     "Study",
+    "causal_plan",
     "convergence_plan",
     "describe",
+    "generalization_plan",
     "principal",
     "structural_data",
 ]
