@@ -84,7 +84,8 @@ from theory.scenarios import structural_model
 from theory.separation import d_separated, mutilated, open_path
 from theory.singular import Diagnosis, diagnose
 from theory.spectrum import Enclosure, largest_eigenvalue, smallest_eigenvalue
-from theory.structural import Domain, StructuralModel, structural_answer, structural_sample
+from theory.structural import Domain, StructuralModel, structural_sample
+from theory.structural_answers import structural_answer
 from theory.structural_risk import Risk, structural_risk
 from theory.total_variation import total_variation
 from theory.vc import Layer, half_space_vc_dimension, vc_dimension

@@ -20,6 +20,7 @@ The learnt classifier looks at F_1, F_2 (feature 3 is noise in every domain). Gi
 density of F_2's θ is ∫ p(u = r sin θ) p(√Q = r cos θ) r dr. All integrals by Gauss-Legendre.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,8 @@ from jaxtyping import Float
 from scipy.special import ndtr
 
 from theory._crossings import Crossings, crossings
-from theory.structural import StructuralModel, answer_log_odds
+from theory.structural import StructuralModel
+from theory.structural_answers import answer_log_odds
 
 Array = np.ndarray
 
@@ -113,9 +115,14 @@ def _lengths(degrees: int, shift: float, refinement: int) -> _Rule:
 
 
 def _legendre(low: float, high: float, count: int) -> _Rule:
-    nodes, weights = np.polynomial.legendre.leggauss(count)
+    nodes, weights = _gauss(count)
     half = 0.5 * (high - low)
     return _Rule(low + half * (nodes + 1), half * weights)
+
+
+@functools.cache
+def _gauss(count: int) -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(count)
 
 
 def _density(length: Array, degrees: int, shift: float) -> Array:

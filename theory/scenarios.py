@@ -6,7 +6,7 @@ import numpy as np
 
 from theory._loose import Real, Whole
 from theory._validate import non_negative, positive
-from theory.structural import FEATURES, Domain, StructuralModel
+from theory.structural import FEATURES, Domain, StructuralModel, is_whole
 
 SCENARIOS = ("shift", "label shift", "confounded", "feature scales")
 SEPARATION = 1.5
@@ -17,7 +17,7 @@ _OUTSIDE = 1.5  # where the unseen domain lies, the training ones between −1 a
 
 
 def structural_model(
-    scenario: str, strength: Real, clients: Whole = 4, separation: Real = SEPARATION
+    scenario: object, strength: Real, clients: Whole = 4, separation: Real = SEPARATION
 ) -> StructuralModel:
     """The structural model of a scenario; at strength 0 all domains, the unseen too, are one.
 
@@ -31,16 +31,14 @@ def structural_model(
       does not: it is diagonal in another basis.
 
     Raises:
-        TypeError: a strength or separation that is no number, or clients no whole number.
-        ValueError: an unknown scenario, fewer than one client, a negative strength, or one of
-            label shift that leaves a domain with one label.
+        TypeError: a strength or separation that is no number.
+        ValueError: an unknown scenario, clients that are no whole number of at least 1, a negative
+            strength, or one of label shift that leaves a domain with one label.
     """
     t, delta = non_negative(strength, "strength"), positive(separation, "separation")
     content = (delta, 0.0)
-    if not isinstance(clients, int | np.integer) or isinstance(clients, bool):
-        raise TypeError(f"clients must be a whole number, not {clients!r}.")
-    if clients < 1:
-        raise ValueError(f"clients must be at least 1 domain to train on, not {clients!r}.")
+    if not is_whole(clients, 1):
+        raise ValueError(f"clients must be a whole number of at least 1 domain, not {clients!r}.")
     z = np.linspace(-1, 1, int(clients)) if clients > 1 else np.zeros(1)
     places = [*z.tolist(), _OUTSIDE]
     if scenario == "shift":

@@ -1,23 +1,20 @@
-"""A structural model of features with a nuisance domain (UniFed, causal analysis), with answers."""
+"""A structural model of features with a nuisance domain (UniFed, causal analysis)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int64
-from scipy.special import expit, log_expit, logit
 
 from theory import _loose
 from theory._loose import ArrayLike
-from theory._validate import as_matrix, as_vector, real
+from theory._validate import as_vector, real
 from theory.bounds import float_weights
 
 Array = np.ndarray
 
 FEATURES = 3
 """Dimension of Z, R and F: one pixel of an image holds a point."""
-
-ANSWERS = ("observational", "backdoor", "do_f", "do_s", "bayes")
-"""What may be answered to "which label?": see `structural_answer`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +106,8 @@ class StructuralModel:
     """
 
     content: _loose.Numbers
-    domains: tuple[Domain, ...]
-    unseen: Domain
+    domains: "tuple[Domain, ...] | _loose.Anything"
+    unseen: "Domain | _loose.Anything"
     weights: ArrayLike | None = None
 
     def __post_init__(self) -> None:
@@ -118,8 +115,7 @@ class StructuralModel:
         if not members:
             raise ValueError("domains must be a list of at least one Domain to train on.")
         for domain in (*members, self.unseen):
-            if not isinstance(domain, Domain):
-                raise TypeError(f"a domain must be a Domain, not {type(domain).__name__}.")
+            _check_kind(domain, Domain, "each domain")
         object.__setattr__(self, "content", as_content(self.content))
         object.__setattr__(self, "domains", members)
         equal = np.full(len(members), 1 / len(members))
@@ -135,19 +131,37 @@ class StructuralModel:
 
 
 def structural_sample(
-    domain: Domain, content: _loose.Numbers, n: int, generator: np.random.Generator
+    domain: "Domain | _loose.Anything",
+    content: _loose.Numbers,
+    n: _loose.Whole,
+    generator: "np.random.Generator | _loose.Anything",
 ) -> tuple[Float[Array, "n 3"], Int64[Array, " n"]]:
     """Draws n points x = R, (n, 3), and their labels in {0, 1}, (n,), from a domain.
 
     Raises:
-        ValueError: n below one, or content of other than two entries or 0.
+        TypeError: no `Domain`, or no NumPy `Generator`.
+        ValueError: n that is no whole number of at least 1, or content that `StructuralModel`
+            refuses.
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1 point, not {n!r}.")
+    _check_kind(domain, Domain, "domain")
+    _check_kind(generator, np.random.Generator, "generator")
+    if not is_whole(n, 1):
+        raise ValueError(f"n must be a whole number of at least 1 point, not {n!r}.")
     y = (generator.random(n) < domain.label_rate).astype(np.int64)
     noise = generator.standard_normal((n, FEATURES))
     v = np.outer(2 * y - 1, domain.direction(as_content(content))) + noise
     return domain.scale * v + domain.shift, y
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether it is an integer, no bool, of at least so much."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(value >= least)
+
+
+def _check_kind(value: object, kind: type, name: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}.")
 
 
 def as_content(content: object) -> tuple[float, float]:
@@ -159,90 +173,3 @@ def as_content(content: object) -> tuple[float, float]:
             f"both 0: give (1.5, 0.0) or the like, not {vector.tolist()}."
         )
     return float(vector[0]), float(vector[1])
-
-
-def structural_answer(model: StructuralModel, answer: str, x: ArrayLike) -> Float[Array, " n"]:
-    """P(Y = 1) at points x, (n, 3), of the unseen domain, by one of five answers.
-
-    - "observational": P(Y | X) of the training domains pooled, Σ_d P(d) π_d p(x | 1, d) over the
-      same with both labels. It weighs each domain by how well x fits it.
-    - "backdoor": Eq. (20), Σ_d P(Y | X, d) P(d), each domain weighed by P(d) whatever x is.
-    - "do_f": P(Y | do(F)): no arrow enters F from D. a, b are the domain's own and known, labels
-      equally likely, c = 0: σ(2 δ·V), with V = (x − b)/a. The answer that intervening aims at.
-    - "do_s": P(Y | do(S)), batch norm's stand-in for it: x normalised by the unseen domain's own
-      mean and standard deviation, then P(Y | F) as learnt on training domains normalised likewise:
-      the observational answer of `model.normalised()`.
-    - "bayes": P(Y | X, D = unseen): nothing that knows x errs less often.
-
-    With one domain, log P(1 | x)/P(0 | x) = log π/(1 − π) + 2 m·V, from the two Gaussians.
-
-    Raises:
-        ValueError: an unknown answer, or x of another shape.
-    """
-    points = as_matrix(x, "x")
-    if points.shape[1] != FEATURES:
-        raise ValueError(f"x has {points.shape[1]} features: the model has {FEATURES}.")
-    return expit(answer_log_odds(model, answer, points))
-
-
-def answer_log_odds(
-    model: StructuralModel, answer: str, x: Float[Array, "n 3"]
-) -> Float[Array, " n"]:
-    """Log odds of `structural_answer`; x is not checked."""
-    if answer == "do_s":
-        mean, sd = model.unseen.statistics(model.content)
-        return answer_log_odds(model.normalised(), "observational", (x - mean) / sd)
-    reduced = behind(model, answer)
-    arrays = _stacked(reduced)
-    if answer == "backdoor":
-        return _adjusted(*arrays, x)
-    return _pooled(*arrays, x)
-
-
-def behind(model: StructuralModel, answer: str) -> StructuralModel:
-    """The model of which an answer is the pooled (of "backdoor": the adjusted) posterior."""
-    u = model.unseen
-    if answer in ("observational", "backdoor"):
-        return model
-    if answer == "do_s":
-        return model.normalised()
-    if answer == "bayes":
-        return StructuralModel(model.content, (u,), u)
-    if answer == "do_f":
-        return StructuralModel(model.content, (Domain(0.5, u.scale, u.shift),), u)
-    raise ValueError(f"unknown answer {answer!r}: choose from {', '.join(ANSWERS)}.")
-
-
-def _stacked(model: StructuralModel) -> tuple[Array, Array, Array, Array, Array]:
-    """a, b, m as (N, 3), π and P(d) as (N,)."""
-    members = model.domains
-    return (
-        np.stack([d.scale for d in members]),
-        np.stack([d.shift for d in members]),
-        np.stack([d.direction(model.content) for d in members]),
-        np.array([d.label_rate for d in members]),
-        np.asarray(model.weights),
-    )
-
-
-def _pooled(a: Array, b: Array, m: Array, rate: Array, weights: Array, x: Array) -> Array:
-    """Log odds of a mixture of Gaussian pairs, its quadratic forms as matrix products."""
-    square = -0.5 * (x**2) @ (1 / a**2).T
-    sides = []
-    for sign, share in ((1, rate), (-1, 1 - rate)):
-        centre = b / a + sign * m
-        constant = np.log(weights * share) - np.log(a).sum(1) - 0.5 * (centre**2).sum(1)
-        sides.append(_log_sum(square + x @ (centre / a).T + constant))
-    return sides[0] - sides[1]
-
-
-def _adjusted(a: Array, b: Array, m: Array, rate: Array, weights: Array, x: Array) -> Array:
-    """Log odds of Σ_d P(d) σ(l_d), l_d linear in x."""
-    odds = x @ (2 * m / a).T + (logit(rate) - (2 * m * b / a).sum(1))
-    share = np.log(weights)
-    return _log_sum(log_expit(odds) + share) - _log_sum(log_expit(-odds) + share)
-
-
-def _log_sum(terms: Float[Array, "n k"]) -> Float[Array, " n"]:
-    largest = terms.max(axis=1)
-    return largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1))

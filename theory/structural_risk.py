@@ -1,5 +1,6 @@
 """The risk of each answer on the unseen domain: closed form, quadrature, and simulation."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +11,16 @@ from scipy.special import logit, ndtr
 from theory import _loose
 from theory._batch_statistics import batch_risk
 from theory._crossings import Crossings, crossings
-from theory.structural import (
-    FEATURES,
-    StructuralModel,
-    answer_log_odds,
-    behind,
-    structural_sample,
-)
+from theory.structural import FEATURES, StructuralModel, is_whole, structural_sample
+from theory.structural_answers import answer_log_odds, as_answer, behind
 
 Array = np.ndarray
 
 _ROUNDING = 1e-13  # of sums of a few thousand products of probabilities
 _TAIL = 8.5  # standard deviations: beyond them lies 2e-17 of a Gaussian
+_LARGEST = 4096  # n_t
+_FAR = 30.0
+_EVALUATIONS = 2**27  # of the log odds: a minute
 _STEPS = {0: 1.0, 1: 0.05, 2: 0.25}
 """Step of the trapezoidal rule, by how many features are integrated over numerically."""
 
@@ -53,7 +52,9 @@ class Risk:
 
 
 def structural_risk(
-    model: StructuralModel, answer: str, batch_size: "_loose.Whole | None" = None
+    model: "StructuralModel | _loose.Anything",
+    answer: object,
+    batch_size: "_loose.Whole | None" = None,
 ) -> Risk:
     """P(1{P(Y = 1) > ½} ≠ Y) of an answer (`structural_answer`) on the unseen domain, exactly.
 
@@ -77,18 +78,23 @@ def structural_risk(
         batch_size: n_t ≥ 2, for "do_s"; None for the population's statistics.
 
     Raises:
-        ValueError: an unknown answer, a batch of fewer than two points, or one for an answer that
-            needs no statistics.
+        TypeError: no `StructuralModel`.
+        ValueError: an unknown answer; a batch of fewer than two points or more than 4096, or one
+            for an answer that needs no statistics; a model beyond the quadrature (classes more
+            than 60 standard deviations apart, or training domains far narrower than the unseen).
     """
+    answer = as_answer(model, answer)
     reduced = behind(model, answer)
     if batch_size is not None:
         _check_batch(answer, batch_size)
+        _check_reach(model)
         return Risk(*batch_risk(model, int(batch_size)), "quadrature")
     if answer == "do_s":  # the same risk in the coordinates of F
         model, answer = reduced, "observational"
     linear = _linear(reduced, answer)
     if linear is not None:
         return Risk(_linear_risk(model, *linear), _ROUNDING, "closed form")
+    _check_reach(model)
     free = relevant(reduced, answer)
     step = _STEPS[len(free)]
     fine, coarse = (_quadrature(model, answer, free, h) for h in (step, 2 * step))
@@ -101,12 +107,21 @@ def _check_batch(answer: str, batch_size: Any) -> None:
             f"batch_size is for the answer 'do_s', whose statistics may be estimated; {answer!r} "
             "has none: leave it out."
         )
-    whole = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
-    if not whole or batch_size < 2:
+    if not is_whole(batch_size, 2) or batch_size > _LARGEST:
         raise ValueError(
-            f"batch_size must be a whole number of at least 2 points, not {batch_size!r}: one "
-            "point has no variance."
+            f"batch_size must be a whole number of points in 2 … {_LARGEST}, not {batch_size!r}: "
+            "one point has no variance, and without a batch size the statistics are exact."
         )
+
+
+def _check_reach(model: StructuralModel) -> None:
+    for domain in (*model.domains, model.unseen):
+        far = float(np.abs(domain.direction(model.content)).max())
+        if far > _FAR:
+            raise ValueError(
+                f"the classes lie {2 * far:.3g} standard deviations apart, beyond the quadrature: "
+                f"bring content and nuisance to at most {_FAR:g}."
+            )
 
 
 def _linear(reduced: StructuralModel, answer: str) -> tuple[float, Float[Array, " 3"]] | None:
@@ -148,23 +163,36 @@ def relevant(reduced: StructuralModel, answer: str) -> tuple[int, ...]:
 def _quadrature(model: StructuralModel, answer: str, free: tuple[int, ...], step: float) -> float:
     u = model.unseen
     m = u.direction(model.content)
-    axes = [_nodes(m[j], step) if j in free else np.zeros(1) for j in range(1, FEATURES)]
-    v2, v3 = (part.ravel() for part in np.meshgrid(*axes, indexing="ij"))
+    steps = step * _fineness(model)
+    axes = [_nodes(m[j], steps[j]) if j in free else np.zeros(1) for j in range(FEATURES)]
+    axes[0] = _nodes(m[0], min(steps[0], 0.2))
+    if math.prod(map(len, axes)) > _EVALUATIONS:
+        raise ValueError(
+            "a training domain is far narrower than the unseen one, beyond the quadrature: bring "
+            "their scales closer together."
+        )
+    v2, v3 = (part.ravel() for part in np.meshgrid(*axes[1:], indexing="ij"))
 
     def log_odds(v1: Array, row: Array) -> Array:
         v = np.column_stack([v1, v2[row], v3[row]])
         return answer_log_odds(model, answer, u.scale * v + u.shift)
 
-    found = crossings(log_odds, len(v2), _nodes(m[0], min(step, 0.2)))
+    found = crossings(log_odds, len(v2), axes[0])
     risk = 0.0
     for sign, share in ((1, u.label_rate), (-1, 1 - u.label_rate)):
         weight = np.ones(len(v2))
         for j, values in ((1, v2), (2, v3)):
             if j in free:
-                weight *= _density(values - sign * m[j]) * step
+                weight *= _density(values - sign * m[j]) * steps[j]
         positive = float(weight @ _positive(found, sign * m[0]))
         risk += share * (1 - positive if sign > 0 else positive)
     return risk
+
+
+def _fineness(model: StructuralModel) -> Float[Array, " 3"]:
+    """Factor on the steps, below 1 where a training domain is less than a quarter as wide."""
+    narrowest = np.min([domain.scale for domain in model.domains], axis=0)
+    return np.minimum(1.0, 4 * narrowest / model.unseen.scale)
 
 
 def _nodes(mean: float, step: float) -> Float[Array, " k"]:

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from theory.scenarios import SCENARIOS, structural_model
-from theory.structural import ANSWERS, StructuralModel, structural_answer, structural_sample
+from theory.structural import StructuralModel, structural_sample
+from theory.structural_answers import ANSWERS, structural_answer
 from theory.structural_risk import simulated_errors, structural_risk
 from theory.studies.corollary import Generators, Points, Progress
 from theory.studies.rows import row
