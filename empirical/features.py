@@ -120,3 +120,32 @@ def _cells(r: Tensor) -> Tensor:
         return r[:, :, None]
     height, width = (min(CELLS, size) for size in r.shape[2:])
     return functional.adaptive_avg_pool2d(r, (height, width)).flatten(2)
+
+
+@torch.no_grad()
+def principal_coordinates(
+    images: Tensor, reference: Tensor, directions: int
+) -> Float64[Tensor, "n k"]:
+    """Images in the leading principal directions of other images, about their mean.
+
+    Any half-space of these coordinates is one of the images themselves, so that what bounds a
+    divergence from below here bounds it there.
+
+    Args:
+        images: (n, ...).
+        reference: (m, ...) of the same size, at least two; fixes mean and directions alone.
+        directions: how many are kept, at least 1; fewer if there are fewer.
+
+    Raises:
+        ValueError: fewer than two images of reference, no direction, or images of another size.
+    """
+    x, by = images.flatten(1).double().cpu(), reference.flatten(1).double().cpu()
+    if len(by) < 2 or x.shape[1] != by.shape[1] or directions < 1:
+        raise ValueError(
+            f"{tuple(reference.shape)} gives no {directions} directions for {tuple(images.shape)}: "
+            "give two images or more, of one size, and at least one direction"
+        )
+    mean = by.mean(0)
+    _, _, axes = torch.linalg.svd(by - mean, full_matrices=False)
+    # About their mean, m points span m − 1 directions.
+    return (x - mean) @ axes[: min(directions, len(by) - 1)].T

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
+import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from empirical.architecture import Layer
-from empirical.data.client import Client
-from empirical.features import LayerFeatures, layer_features
+from empirical.data.client import Client, Split
+from empirical.features import LayerFeatures, layer_features, principal_coordinates
 from empirical.state import FederationState
 from empirical.studies.networks import Networks
 from empirical.whitening import Whitening, whitenings
@@ -20,6 +21,11 @@ from empirical.whitening import Whitening, whitenings
 Array = np.ndarray
 PerClient = dict[str, Array]
 Report = Callable[[float], object]
+
+DIRECTIONS, REFERENCE = 100, 200
+"""In how many principal directions images are seen, and from how many of each client they come.
+
+With some hundred images to fit a classifier, pixels would leave more than it can tell apart."""
 
 
 class DivergenceData(TypedDict):
@@ -71,7 +77,8 @@ def divergence_data(
     "affine": that times γ plus β, the seen client's own, the server's mean for the unseen one.
     "whitened": Σ^(-1/2)(r − μ) over channels, Σ and μ of the client's own training images (the
     unseen one's too: an oracle's), so that no image that is measured moved them; before the layer
-    the network is that of "client_specific". At "input", "raw": the pixels.
+    the network is that of "client_specific". At "input", "raw": the pixels in the 100 leading
+    principal directions of 200 training images of every client, none of which is measured.
 
     The unseen client's network is the one after its whole stream, the same for all images: seeded
     batches as `serve_external` makes them, τ = 0.9, n_t = 32.
@@ -94,8 +101,9 @@ def divergence_data(
     features: dict[str, dict[str, PerClient]] = {"input": {"raw": {}}}
     notes: list[str] = []
     parts = len(nets.clients) + 2
+    reference = torch.cat([_some(client.train).inputs() for client in nets.clients])
     for done, client in enumerate(nets.clients, start=1):
-        pixels = client.test.inputs().flatten(1).double()
+        pixels = principal_coordinates(client.test.inputs(), reference, DIRECTIONS)
         features["input"]["raw"][client.name] = pixels.numpy()
         net = nets.serving(client.name)
         found = layer_features(net, nets.inputs(client.test))
@@ -135,6 +143,12 @@ def _variants(layer: LayerFeatures, white: Sequence[Whitening]) -> dict[str, Ten
         "affine": layer.affine(),
         "whitened": layer.whitened(white[0]),
     }
+
+
+def _some(split: Split) -> Split:
+    """At most `REFERENCE` of its images, evenly spread over the split."""
+    rows = torch.linspace(0, len(split) - 1, min(REFERENCE, len(split))).round().long()
+    return Split(split.images[rows], split.labels[rows], split.classes)
 
 
 def _dead(client: str, white: Sequence[Whitening]) -> list[str]:

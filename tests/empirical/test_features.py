@@ -8,7 +8,7 @@ from torch import nn
 from toy import bn_net, plain_net, residual_net, unchecked
 
 from empirical import DivergedError, build_model
-from empirical.features import layer_features
+from empirical.features import layer_features, principal_coordinates
 
 INPUTS = torch.randn(7, 3, 4, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
@@ -137,3 +137,24 @@ def test_what_is_not_finite_is_no_result():
         net[4].weight[0, 0] = float("nan")
     with pytest.raises(DivergedError, match="layer '5' is not finite"):
         layer_features(net, INPUTS)
+
+
+def test_principal_coordinates_keep_the_most_variance_about_the_reference():
+    x = INPUTS.flatten(1)
+    found = principal_coordinates(x[:3], x, 6)
+    # All directions that seven points span: distances are kept.
+    assert torch.allclose(torch.cdist(found, found), torch.cdist(x[:3], x[:3]), atol=1e-10)
+    whole = principal_coordinates(INPUTS, INPUTS, 2)
+    values = torch.linalg.eigvalsh(torch.cov(x.T, correction=0)).flip(0)
+    assert torch.allclose(whole.square().mean(0), values[:2], atol=1e-10)
+    assert principal_coordinates(x, x, 50).shape == (7, 6)
+    moved = principal_coordinates(x + 5, x, 2) - principal_coordinates(x, x, 2)
+    assert torch.allclose(moved, moved[:1].expand(7, 2), atol=1e-10) and moved.abs().max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "given", [(INPUTS, INPUTS[:1], 2), (INPUTS, INPUTS, 0), (INPUTS, INPUTS[:, :2], 2)]
+)
+def test_directions_that_are_not_there_are_refused(given):
+    with pytest.raises(ValueError, match="give two images or more"):
+        principal_coordinates(*given)
