@@ -1,5 +1,6 @@
 """Theory of client-specific batch normalization, with certificates."""
 
+from theory.affine_pairs import affine_pair_divergence
 from theory.affordable import affordable_width
 from theory.assumption import Assumption, check_assumption
 from theory.blocks import BlockDiagonal, diagonal_blocks
@@ -129,6 +130,7 @@ __all__ = [
     "Trajectory",
     "TwoLayer",
     "Verdict",
+    "affine_pair_divergence",
     "affordable_width",
     "backdoor",
     "best_factors",
