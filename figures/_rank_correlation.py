@@ -5,6 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from scipy import stats
 
 from figures._values import as_values, check_level
@@ -54,12 +55,12 @@ def rank_correlation(
         raise ValueError(f"x, y and groups must be of one length, not {lengths}")
     n, independent = len(first), len(set(names))
     what = "points" if groups is None else "groups"
-    ranks = [stats.rankdata(values) for values in (first, second)]
+    ranks = (_ranks(first), _ranks(second))
     if n < 2 or min(np.ptp(values) for values in ranks) == 0:
         same = "fewer than two points" if n < 2 else "all values of one side are equal"
         return RankCorrelation(None, None, None, n, independent, level, f"{same}: no correlation")
     # Rounded: the order of summation must not decide whether the ranks agree in full.
-    r = round(float(np.corrcoef(*ranks)[0, 1]), 12)
+    r = round(float(np.corrcoef(ranks[0], ranks[1])[0, 1]), 12)
     if independent < 4:
         method = f"{independent} {what}: no interval below four"
         return RankCorrelation(r, None, None, n, independent, level, method)
@@ -70,3 +71,9 @@ def rank_correlation(
     lower, upper = (-1.0 if r == -1 else min(lower, r)), (1.0 if r == 1 else max(upper, r))
     method = f"Bonett and Wright, {independent} {what}"
     return RankCorrelation(r, lower, upper, n, independent, level, method)
+
+
+def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Mean ranks; equal decimal numbers that differ in their last bits are ties."""
+    scale = np.abs(values).max() or 1.0
+    return stats.rankdata(np.round(values / scale, 12))

@@ -62,8 +62,9 @@ def residual(found: Gaussian) -> Figure:
         ax.plot(part["parameter"], part["value"], **look(name).line(), clip_on=False)
     _kappa(ax, spreads)
     ax.set_ylabel(r"exact $d_{H\Delta H}$, mean over seen clients")
-    ax.set_ylim(0, max(0.1, 1.06 * span(found.draws["value"])[1]))
-    legend_below(figure, [ax], columns=3)
+    top = max(0.1, 1.06 * span(found.draws["value"])[1])
+    ax.set_ylim(-0.03 * top, top)
+    legend_below(figure, [ax], columns=2)
     return figure
 
 

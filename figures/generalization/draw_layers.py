@@ -63,7 +63,7 @@ def by_layer(table: pl.DataFrame, titles: Mapping[str, str], layers: Sequence[st
         ax.set_xticks(range(len(layers)), ticks)
         ax.set_xlim(-0.4, len(layers) - 0.6)
         _labelled(ax, "batch-norm layer")
-    legend_below(figure, axes, columns=3)
+    legend_below(figure, axes, columns=3 if len(axes) > 1 else 1)
     return figure
 
 
@@ -89,7 +89,7 @@ def by_batches(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xticklabels([f"{number:g}" for number in numbers])
         _labelled(ax, "test batches of 32 images")
-    legend_below(figure, axes, columns=3)
+    legend_below(figure, axes, columns=3 if len(axes) > 1 else 1)
     return figure
 
 
@@ -124,7 +124,8 @@ def _panels(table: pl.DataFrame, titles: Mapping[str, str]) -> tuple[Figure, lis
     across = ACROSS.get(number, 3)
     down = -(-number // across)
     width, inches = ("column", 3.4) if number == 1 else ("double", 7.0)
-    ratio = (2.0 * down + 0.5) / inches
+    # Below a panel alone the legend has a line for each series.
+    ratio = (2.0 * down + (0.5 if number > 1 else 1.0)) / inches
     figure, axes = panels(down, across, width=width, ratio=ratio, sharey=True)
     for ax in axes[number:]:
         ax.set_visible(False)

@@ -127,7 +127,7 @@ def _stack(ax: Axes, rows: pl.DataFrame, at: float) -> None:
             ax.barh(at, width, left=start, **bar, **EDGE)
             start += width
     first = rows.row(0, named=True)
-    _interval(ax, first, "end", at, {"color": MUTED, "marker": "none"})
+    _interval(ax, first, "end", at + 0.24, {"color": MUTED, "marker": "none"})
     style = look("measured").points(label=False) | {"markersize": 4.4, "marker": "D"}
     style |= {"markeredgewidth": 0.6, "zorder": 4}
     _interval(ax, first, "error", at, style)
@@ -159,7 +159,7 @@ def _finish(left: Axes, right: Axes, table: pl.DataFrame) -> None:
     kinds = set(table["kind"].drop_nulls())
     left.set_title("bound" if kinds == {1.0} else "diagnostic, not a bound")
     left.set_xlabel("sum of the terms without capacities; error")
-    left.xaxis.set_major_locator(MaxNLocator(nbins=7))
+    left.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     left.set_xlim(0, max(left.get_xlim()[1], 1.04))
     right.set_title("capacities: vacuous")
     right.set_xlabel("log scale")

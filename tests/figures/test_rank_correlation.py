@@ -56,7 +56,10 @@ def test_groups_count_instead_of_points():
     assert few.value == alone.value and few.lower is None and "below four" in few.method
 
 
-@pytest.mark.parametrize(("x", "y"), [([1.0], [2.0]), ([1, 1, 1, 1], [1, 2, 3, 4])])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [([1.0], [2.0]), ([1, 1, 1, 1], [1, 2, 3, 4]), ([0.3, 0.1 + 0.2, 0.3, 0.3], [1, 2, 3, 4])],
+)
 def test_no_correlation_where_there_is_none(x, y):
     found = rank_correlation(x, y)
     assert (found.value, found.lower, found.upper) == (None, None, None)
