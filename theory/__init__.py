@@ -54,6 +54,7 @@ from theory.gram import (
 )
 from theory.half_spaces import LabelledGaussian, half_space_risk, ideal_half_space_error
 from theory.hoeffding import EmpiricalRisk, empirical_risk
+from theory.hypothesis_pairs import PairClassifier, pair_divergence
 from theory.inequality import Inequality
 from theory.kernel_error import kernels_error
 from theory.laws import (
@@ -115,6 +116,7 @@ __all__ = [
     "MixtureDivergence",
     "MixtureRisk",
     "Network",
+    "PairClassifier",
     "Points",
     "PooledComparison",
     "Problem",
@@ -198,6 +200,7 @@ __all__ = [
     "normalised_gram_matrix",
     "open_path",
     "oracle_ideal_error",
+    "pair_divergence",
     "path_norm",
     "pooled_comparison",
     "pooled_threshold",

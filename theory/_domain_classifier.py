@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theory._standardise import Standardise, standardise
+
 Part = tuple[np.ndarray, np.ndarray]  # points, and which of them are of A
 
 _TRIES = 200  # iterations of a solver
@@ -31,29 +33,26 @@ class DomainClassifier:
     Attributes:
         capacity: the class that it was chosen from.
         strength: C of logistic regression and SVC (small is simple), α of the network.
-        exponents: features are divided by 2^exponent first, so that none overflows.
-        scaler: scikit-learn's StandardScaler of the fit part.
+        units: of the fit part.
         model: the fitted scikit-learn classifier.
     """
 
     capacity: str
     strength: float
-    exponents: Int[np.ndarray, " d"]
-    scaler: Any
+    units: Standardise
     model: Any
 
     def __call__(self, x: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
         """Whether each point is said to be of A."""
-        return scores(self.model, self.scaler.transform(np.ldexp(x, -self.exponents))) > 0
+        return scores(self.model, self.units(x)) > 0
 
     @property
     def half_space(self) -> tuple[Float[np.ndarray, " d"], float] | None:
         """(w, c) such that A is said where w·x > c; None for a class other than "linear"."""
         if self.capacity != "linear":
             return None
-        direction = self.model.coef_[0] / self.scaler.scale_
-        threshold = direction @ self.scaler.mean_ - self.model.intercept_[0]
-        return np.ldexp(direction, -self.exponents), float(threshold)
+        w, b = self.units.in_units_of_x(self.model.coef_, self.model.intercept_)
+        return w[0], -float(b[0])
 
 
 def as_capacity(name: object) -> str:
@@ -74,20 +73,17 @@ def fit_classifier(
     seed: int,
 ) -> DomainClassifier:
     """Fits h to points of both domains; the folds choose its strength by their balanced error."""
-    from sklearn.preprocessing import StandardScaler
-
-    exponents = np.frexp(np.abs(x).max(axis=0))[1]
+    kind = CAPACITIES[capacity]
     with _quiet():
-        scaler = StandardScaler().fit(np.ldexp(x, -exponents))
-        z = np.asarray(scaler.transform(np.ldexp(x, -exponents)))
-        kind = CAPACITIES[capacity]
+        units = standardise(x)
+        z = units(x)
         errors = np.zeros(len(kind.strengths))
         for k in np.unique(fold):
             test = fold == k
             errors += _path_errors(kind, (z[~test], of_a[~test]), (z[test], of_a[test]), seed)
         strength = kind.strengths[int(np.argmin(np.round(errors, 9)))]
         model = kind.make(strength, seed).fit(*_balanced(kind, z, of_a, seed))
-    return DomainClassifier(capacity, strength, exponents, scaler, model)
+    return DomainClassifier(capacity, strength, units, model)
 
 
 def balanced_error(said: Bool[np.ndarray, " n"], of_a: Bool[np.ndarray, " n"]) -> float:

@@ -1,5 +1,6 @@
 """Splits of a domain into parts that share no group."""
 
+from collections.abc import Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,8 @@ from theory._grouping import Rows, as_group_rows
 from theory._loose import Anything
 from theory._validate import as_matrix
 
-LEAST_POINTS = 8  # half held out, and each half split again
-LEAST_GROUPS = 4
+_POINTS = 4  # of each domain in each part, at the least
+_GROUPS = 2
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class Domain:
 
 
 def as_domains(
-    a: object, b: object, groups: "tuple[object, object] | Anything | None"
+    a: object, b: object, groups: "tuple[object, object] | Anything | None", parts: int = 2
 ) -> tuple[Domain, Domain]:
-    """Checks two samples and their groups.
+    """Checks two samples and their groups, to be split into so many parts.
 
     Raises:
         TypeError: entries that are no real numbers; groups that are no pair.
@@ -39,26 +40,29 @@ def as_domains(
             "the same order (points are rows)."
         )
     for name, points in (("a", x), ("b", z)):
-        if len(points) < LEAST_POINTS:
+        if len(points) < _POINTS * parts:
             raise ValueError(
-                f"{name} has {len(points)} points: at least {LEAST_POINTS} of each domain are "
-                "needed, and a few hundred for an interval that says something."
+                f"{name} has {_counted(points, 'point')}: at least {_POINTS * parts} of each "
+                "domain are needed, and a few hundred for an interval that says something."
             )
     if groups is None:
-        single = ([np.array([row]) for row in range(len(points))] for points in (x, z))
-        rows_a, rows_b = single
-    else:
-        if not isinstance(groups, tuple | list) or len(groups) != 2:
-            raise TypeError("groups must be a pair: the labels of a's points, and those of b's.")
-        rows_a, rows_b = as_group_rows(*groups, (len(x), len(z)), ("groups[0]", "groups[1]"))
-        for name, rows in (("a", rows_a), ("b", rows_b)):
-            if len(rows) < LEAST_GROUPS:
-                raise ValueError(
-                    f"{name} has {len(rows)} {'group' if len(rows) == 1 else 'groups'}: at least "
-                    f"{LEAST_GROUPS} of each domain are needed, two to fit and two to hold out. "
-                    "With fewer the divergence of the populations cannot be estimated."
-                )
-    return Domain(x, rows_a, groups is not None), Domain(z, rows_b, groups is not None)
+        rows_a, rows_b = ([np.array([row]) for row in range(len(points))] for points in (x, z))
+        return Domain(x, rows_a, False), Domain(z, rows_b, False)
+    if not isinstance(groups, tuple | list) or len(groups) != 2:
+        raise TypeError("groups must be a pair: the labels of a's points, and those of b's.")
+    rows_a, rows_b = as_group_rows(*groups, (len(x), len(z)), ("groups[0]", "groups[1]"))
+    for name, rows in (("a", rows_a), ("b", rows_b)):
+        if len(rows) < _GROUPS * parts:
+            raise ValueError(
+                f"{name} has {_counted(rows, 'group')}: at least {_GROUPS * parts} of each domain "
+                f"are needed, {_GROUPS} for each of {parts} parts. With fewer, a difference of "
+                "the domains cannot be told from one of the groups."
+            )
+    return Domain(x, rows_a, True), Domain(z, rows_b, True)
+
+
+def _counted(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
 
 
 def two_parts(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
@@ -70,7 +74,7 @@ def two_parts(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
     order = np.random.default_rng(seed).permutation(len(rows))
     sizes = np.cumsum([len(rows[i]) for i in order])
     cut = int(np.abs(sizes - share * sizes[-1]).argmin()) + 1
-    cut = min(max(cut, 2), len(rows) - 2)
+    cut = min(max(cut, _GROUPS), len(rows) - _GROUPS)
     return [rows[i] for i in order[cut:]], [rows[i] for i in order[:cut]]
 
 

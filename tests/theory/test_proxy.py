@@ -330,7 +330,7 @@ Y = X + 1
     ("arguments", "options", "error", "message"),
     [
         ((X[:7], Y), {}, ValueError, "a has 7 points: at least 8"),
-        ((X, Y[:1]), {}, ValueError, "b has 1 points: at least 8"),
+        ((X, Y[:1]), {}, ValueError, "b has 1 point: at least 8"),
         ((X, Y[:, :2]), {}, ValueError, "a has 3 features and b has 2"),
         ((X, Y * np.nan), {}, ValueError, "b has NaN or infinite entries, first in row 0"),
         ((X[0], Y), {}, ValueError, "a must have two dimensions"),
