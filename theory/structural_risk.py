@@ -164,13 +164,14 @@ def _quadrature(model: StructuralModel, answer: str, free: tuple[int, ...], step
     u = model.unseen
     m = u.direction(model.content)
     steps = step * _fineness(model)
-    axes = [_nodes(m[j], steps[j]) if j in free else np.zeros(1) for j in range(FEATURES)]
-    axes[0] = _nodes(m[0], min(steps[0], 0.2))
-    if math.prod(map(len, axes)) > _EVALUATIONS:
+    steps[0] = min(steps[0], 0.2)
+    used = [0, *free]
+    if math.prod(2 * (abs(m[j]) + _TAIL) / steps[j] for j in used) > _EVALUATIONS:
         raise ValueError(
             "a training domain is far narrower than the unseen one, beyond the quadrature: bring "
             "their scales closer together."
         )
+    axes = [_nodes(m[j], steps[j]) if j in used else np.zeros(1) for j in range(FEATURES)]
     v2, v3 = (part.ravel() for part in np.meshgrid(*axes[1:], indexing="ij"))
 
     def log_odds(v1: Array, row: Array) -> Array:

@@ -37,7 +37,7 @@ _POLICIES = ("aggregated", "client_specific")
 _SERVED = 1024  # points at once with the server's statistics
 
 
-def as_pixels(x: Float64[np.ndarray, "n 3"]) -> UInt8[Tensor, "n 3 1 1"]:
+def as_pixels(x: object) -> UInt8[Tensor, "n 3 1 1"]:
     """Points as images of one pixel: level = round(255 (x + 16)/32), clipped to 0 … 255.
 
     `Split.inputs` gives a network x/16, off by at most 1/255 (in x: by at most 16/255 = 0.063, with
@@ -115,9 +115,11 @@ def structural_study(
     return run.state
 
 
-def _client(name: str, x: np.ndarray, y: np.ndarray) -> Client:
+def _client(name: str, x: object, y: object) -> Client:
     """A client whose points are its training and its test split: only unseen ones are recorded."""
-    split = Split(as_pixels(x), torch.from_numpy(np.asarray(y, dtype=np.int64)), 2)
+    if not (isinstance(y, np.ndarray) and y.dtype.kind in "iu"):
+        raise ValueError(f"the labels of '{name}' must be an array of integers in 0, 1")
+    split = Split(as_pixels(x), torch.from_numpy(y.astype(np.int64)), 2)
     return Client(name, split, split)
 
 
