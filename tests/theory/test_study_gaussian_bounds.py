@@ -122,7 +122,7 @@ def features(drawn, spread, variant, covariance):
 
 
 def covariances(drawn, spread):
-    pairs = zip(drawn.bases, drawn.exponents, strict=True)
+    pairs = zip(drawn.left, drawn.exponents, strict=True)
     return [basis @ np.diag(spread**e) @ basis.T for basis, e in pairs]
 
 
@@ -225,3 +225,30 @@ def test_without_the_ideal_error_the_bound_can_fail():
 def test_unknown_settings_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         rows_of(**change)
+
+
+@pytest.mark.parametrize("directions", study.DIRECTIONS)
+def test_per_unit_bn_undoes_scales_of_its_units_and_nothing_else(directions):
+    for shift in study.SHIFTS:
+        rows = rows_of(shift=shift, directions=directions, samples=200, spreads=[1.0, 4.0])
+        left = {(r["variant"], r["parameter"]): r for r in rows if r["metric"] == "pair_divergence"}
+        assert left["raw", 4.0]["lower"] > 0.1
+        # A divergence of features that agree but for rounding is 2^-26 at most.
+        scales_alone = left["per_unit", 4.0]["upper"] < 1e-7
+        assert scales_alone == (shift == "scale")
+        assert left["whitened", 4.0]["upper"] == 0
+        assert all(row["upper"] < 1e-7 for (_, spread), row in left.items() if spread == 1)
+
+
+def test_a_shift_of_scales_has_one_correlation_matrix():
+    drawn = study._drawn(generators(0), CONFIG | {"shift": "scale"})
+    clients = study._clients(drawn, 4.0, "per_unit", "input")
+    first, *others = (law.covariance for law in clients.laws)
+    for law in others:
+        np.testing.assert_allclose(law, first, rtol=0, atol=1e-10)  # roundings × cond(V)², up to 1e4
+    assert np.abs(first - np.eye(3)).max() > 0.05
+
+
+def test_an_unknown_shift_is_refused():
+    with pytest.raises(ValueError, match="shift must be one of"):
+        rows_of(shift="mean")

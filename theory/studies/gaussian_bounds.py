@@ -35,6 +35,7 @@ Rows = Iterator[dict[str, Any]]
 FEATURES = ("raw", "per_unit", "whitened")
 TEACHERS = ("whitened", "input")
 DIRECTIONS = ("gaussian", "orthogonal")
+SHIFTS = ("rotation", "scale")
 
 _CONDITION = 100.0  # of V, at most
 _ROUNDING = 2.0**-26  # of an angle, from features computed in float64 at condition of Σ below 1e8
@@ -45,15 +46,17 @@ class _Draw:
     """What is drawn once, and serves every spread, so that curves over the spread are smooth.
 
     Attributes:
-        bases: (N + 1, d, d) eigenvectors of S_i, the unseen client last.
-        exponents: (N + 1, d), uniform in [−1, 1].
+        left: (N + 1, d, d), the unseen client last: S_i = A_iA_iᵀ, A_i = left_i κ^(e_i/2) right.
+        right: (d, d).
+        exponents: (N + 1, d), e_i, uniform in [−1, 1].
         directions: (d, d) V, drawn anew while its condition exceeds 100.
         rule: (d,) a of the teacher.
         client: (n,) seen client of each point.
         noise: (n, d), standard normal.
     """
 
-    bases: Array
+    left: Array
+    right: Array
     exponents: Array
     directions: Array
     rule: Array
@@ -76,23 +79,27 @@ def gaussian_bounds(
 ) -> Rows:
     """Add up (16) for raw and per-unit features and (18) for whitened ones; compare with J_u(f).
 
-    S_i has eigenvalues log-uniform in [1/κ, κ] in a random basis; κ is the spread, at 1 all
-    clients are equal. n points come from the seen clients in equal parts, f is fitted to them by
-    logistic regression. d_HΔH, ε and J_u are closed forms, so that only Ĵ_s is estimated.
+    κ is the spread, at 1 all clients are equal. Under the shift "rotation" S_i has eigenvalues
+    log-uniform in [1/κ, κ] in a random basis. Under "scale" clients differ in the scales of their
+    units alone, VS_iVᵀ = D_iCD_i with one correlation matrix C, which is what per-unit BN undoes.
+    n points come from the seen clients in equal parts, f is fitted to them by logistic regression.
+    d_HΔH, ε and J_u are closed forms, so that only Ĵ_s is estimated.
 
     Args:
         config: `teacher`, `clients`, `dimension`, `samples` n, `spreads`, `draws`, `delta`, `seed`;
-            `directions`, "gaussian" when left out: V as Eq. (8) starts it, or "orthogonal".
+            `directions`, "gaussian" when left out: V as Eq. (8) starts it, or "orthogonal";
+            `shift`, "rotation" when left out, or "scale".
         data: nothing.
         generators: gives a generator for (seed, purpose...).
         progress: told the fraction done.
 
     Raises:
-        ValueError: another teacher or other directions.
+        ValueError: another teacher or shift, or other directions.
     """
     del data
-    for name, known in (("teacher", TEACHERS), ("directions", DIRECTIONS)):
-        if config.get(name, DIRECTIONS[0]) not in known:
+    choices = {"teacher": TEACHERS, "directions": DIRECTIONS, "shift": SHIFTS}
+    for name, known in choices.items():
+        if config.get(name, known[0]) not in known:
             raise ValueError(f"{name} must be one of {known}, not {config.get(name)!r}.")
     done, total = 0, config["draws"] * len(config["spreads"])
     for draw in range(config["draws"]):
@@ -117,8 +124,14 @@ def _drawn(generator: np.random.Generator, config: Mapping[str, Any]) -> _Draw:
         directions = generator.standard_normal((d, d))
     if config.get("directions", "gaussian") == "orthogonal":
         directions = np.linalg.qr(directions)[0]
+    left, right = bases, np.eye(d)
+    if config.get("shift") == "scale":
+        left = np.broadcast_to(np.linalg.inv(directions), bases.shape)
+        # The basis of no client, so that draws of both shifts share all else.
+        right = np.linalg.cholesky(_correlations(bases[-1] * np.exp(exponents[-1]) @ bases[-1].T))
     return _Draw(
-        bases,
+        left,
+        right,
         exponents,
         directions,
         generator.standard_normal(d),
@@ -130,11 +143,10 @@ def _drawn(generator: np.random.Generator, config: Mapping[str, Any]) -> _Draw:
 def _clients(drawn: _Draw, spread: float, variant: str, teacher: str) -> _Clients:
     roots, covariances, maps, rules = [], [], [], []
     v = drawn.directions
-    for basis, exponents in zip(drawn.bases, drawn.exponents, strict=True):
-        scale = spread**exponents
-        covariance = basis * scale @ basis.T
+    for left, exponents in zip(drawn.left, drawn.exponents, strict=True):
+        roots.append(left * np.sqrt(spread**exponents) @ drawn.right)
+        covariance = roots[-1] @ roots[-1].T
         covariances.append((covariance + covariance.T) / 2)
-        roots.append(basis * np.sqrt(scale))
         maps.append(_feature_map(v, covariances[-1], variant))
         whitening = _feature_map(v, covariances[-1], "whitened")
         rules.append(drawn.rule if teacher == "input" else whitening.T @ drawn.rule)
@@ -145,11 +157,16 @@ def _clients(drawn: _Draw, spread: float, variant: str, teacher: str) -> _Client
         law = np.eye(len(law)) if variant == "whitened" else (law + law.T) / 2
         laws.append(LabelledGaussian(law, np.linalg.solve(to.T, rule)))
     z, y = np.empty_like(drawn.noise), np.empty(len(drawn.noise), dtype=bool)
-    for i in range(len(drawn.bases) - 1):
+    for i in range(len(drawn.left) - 1):
         mine = drawn.client == i
         x = drawn.noise[mine] @ roots[i].T
         z[mine], y[mine] = x @ maps[i].T, x @ rules[i] > 0
     return _Clients(laws, z, y, np.array(covariances))
+
+
+def _correlations(covariance: Array) -> Float[Array, "d d"]:
+    scale = np.sqrt(covariance.diagonal())
+    return covariance / scale[:, None] / scale
 
 
 def _feature_map(v: Array, covariance: Array, variant: str) -> Float[Array, "d d"]:

@@ -24,13 +24,24 @@ def generalization_plan(preset: str) -> list[Study]:
     common |= {"dimension": DIMENSION, "delta": 0.05, "seed": 0}
     common |= {"samples": 20_000 if quick else 200_000, "draws": 2 if quick else 8}
     common["spreads"] = list(SPREADS[::3] if quick else SPREADS)
-    return [
+    taught = zip(TEACHERS, ("whitened features", "the input"), strict=True)
+    plan = [
         Study(
             f"bounds of Gaussian clients, the label a rule of {what}",
             {**common, "teacher": teacher},
             2.0 if quick else 60.0,
         )
-        for teacher, what in zip(TEACHERS, ("whitened features", "the input"), strict=True)
+        for teacher, what in taught
+    ]
+    # What BN leaves of the divergence does not depend on the teacher or on n.
+    few = {**common, "teacher": TEACHERS[0], "samples": 2_000}
+    others = (
+        ("orthogonal directions", {"directions": "orthogonal"}),
+        ("units that differ in scale", {"shift": "scale"}),
+    )
+    return plan + [
+        Study(f"divergence of Gaussian clients, {what}", {**few, **more}, 1.0 if quick else 8.0)
+        for what, more in others
     ]
 
 
