@@ -112,7 +112,9 @@ def structural_studies(quick: bool) -> list[tuple[str, dict[str, Any], float]]:
     """List label, config and seconds of the studies of the structural model."""
     plan = []
     for scenario in SCENARIOS:
-        strengths = STRENGTHS[scenario][::2] if quick else STRENGTHS[scenario]
+        strengths = STRENGTHS[scenario]
+        if quick:
+            strengths = (strengths[0], strengths[len(strengths) // 2], strengths[-1])
         config = {
             "study": "structural",
             "data": "gaussian",
