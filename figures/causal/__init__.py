@@ -11,6 +11,7 @@ from figures.causal.claims import PROVEN, judge
 from figures.causal.draw_distance import distance_marks, distances
 from figures.causal.draw_graphs import causal_graphs
 from figures.causal.draw_skew import label_shift
+from figures.causal.draw_steps import step_grid
 from figures.causal.draw_structural import answers, batch_sizes
 from figures.causal.layouts import column_titles, tables
 from figures.causal.summary import Summary, summarise
@@ -58,6 +59,8 @@ def drawings(summary: Summary) -> dict[str, Drawing]:
     made: dict[str, Any] = {}
     if graphs.nodes.height:
         made["graphs"] = lambda: causal_graphs(graphs)
+    if graphs.steps.height:
+        made["steps"] = lambda: step_grid(graphs)
     trained = any(cell.values for cell in found.errors.values())
     if found.risks.height or trained:
         made["answers"] = lambda: answers(found)

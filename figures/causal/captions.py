@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from figures.causal.draw_graphs import TITLES
-from figures.causal.graphs import Graphs
+from figures.causal.graphs import Graphs, title
 from figures.causal.skew import Skew
 from figures.causal.structural import Structural
 from figures.experiments.cells import Cell
@@ -13,6 +12,7 @@ from figures.experiments.words import WITHIN, counts, hollow, means, what_diverg
 
 HEADINGS = {
     "graphs": "Causal graphs of training and testing",
+    "steps": "Which step holds in which graph",
     "answers": "Answers of the structural model, and networks",
     "batch_size": "Few points behind the statistics",
     "distance": "Which answer networks approach",
@@ -20,10 +20,21 @@ HEADINGS = {
 }
 
 
+STEPS = (
+    "Steps of Proposition III.10 and of Eq. (20), each checked by d-separation in the graph that "
+    "its rule of the do-calculus asks for. The first column is the graph of testing that the paper "
+    "draws; in the others one thing differs. No mark: not asked of that graph. The paths are in "
+    "the table. A step that fails is not licensed by the graph; the two sides may still agree in "
+    "some distributions."
+)
+
+
 def caption(name: str, graphs: Graphs, found: Structural, skew: Skew) -> str:
     """The caption of a figure, its blanks filled from what was run and from what diverged."""
     if name == "graphs":
         return _graphs(graphs)
+    if name == "steps":
+        return STEPS
     if name == "label_shift":
         return _label_shift(skew)
     return {"answers": _answers, "batch_size": _batch_size, "distance": _distance}[name](found)
@@ -34,13 +45,13 @@ def _graphs(graphs: Graphs) -> str:
     for name in graphs.names:
         step = graphs.failing(name)
         if step is not None:
-            title = TITLES.get(name, name).replace("$", "")
-            lines.append(f" Red, in {title}: {step['path']} is open, so {step['statement']} fails.")
+            broken = f"{step['path']} is open and breaks {step['statement']}"
+            lines.append(f"{title(name)}: {broken}")
     return (
         "UniFed's Fig. 2, drawn from the graphs that the steps are checked in. X input, R raw and "
         "F normalized features, S the statistics of test-time BN, Y label, D the distribution of "
         "the seen clients (s) or of the unseen one (u), which nobody observes. do(·) removes the "
-        "arrows that enter what is set." + "".join(lines)
+        "arrows that enter what is set." + (f" Red: {'; '.join(lines)}." if lines else "")
     )
 
 
@@ -48,22 +59,28 @@ def _answers(found: Structural) -> str:
     drawn = [cell for key, cell in found.errors.items() if _shown(found, key)]
     nets = f" Networks: {means(counts(drawn))}{hollow(drawn)}." if drawn else ""
     return (
-        "0-1 error on a client that was not trained on, against how strong the scenario is. "
+        "0-1 error on a client that was not trained on, against how strong the scenario is. Shift: "
+        "domains differ by location and scale of the features; label shift: by how frequent the "
+        "labels are; confounded: by a nuisance feature that goes with the label, the other way "
+        "round in the unseen domain; feature scales: single features are scaled apart. "
         f"Lines: exact; hollow marks: {_simulated(found)}.{nets}{_served(found)} do(S) puts the "
         "statistics of the unseen client's own features in the place of the server's; do(F) sets "
-        "the normalized features; the back-door adjustment averages over the seen domains. One "
+        "the normalized features; the back-door adjustment averages over the seen domains. Lines "
+        "may coincide: P(Y | X) is drawn wide. One "
         f"scale for all panels, {WITHIN}.{_lost(found)}"
     )
 
 
 def _batch_size(found: Structural) -> str:
     drawn = [c for k, c in found.errors.items() if k[2] == _strength(found, k[0])]
-    nets = f" Networks: {means(counts(drawn))}{hollow(drawn)}." if drawn else ""
+    nets = f" Networks: {means(counts(drawn))}{hollow(drawn)};" if drawn else ""
+    nets += " client-specific BN with the statistics of Eqs. (3), (4), or of each batch alone "
+    nets += "(τ = 0), as do(S) has them." if drawn else ""
     return (
-        "0-1 error on the unseen client against the points behind its statistics, on a "
-        f"logarithmic axis. Line of do(S): exact; hollow marks: {_simulated(found)}.{nets} "
-        "Horizontal: what does not depend on the batch. One scale for all panels, "
-        f"{WITHIN}.{_lost(found)}"
+        "0-1 error on the unseen client against the size of its test batches, on a logarithmic "
+        f"axis. do(S) with statistics of a batch: exact; hollow marks: {_simulated(found)}."
+        f"{nets if drawn else ''} Horizontal: what does not depend on the batch. One scale for all "
+        f"panels, {WITHIN}.{_lost(found)}"
     )
 
 
@@ -86,9 +103,10 @@ def _label_shift(skew: Skew) -> str:
             lost.setdefault(f"{names[column]} held out", cell)
     return (
         "FedBN's model serves the client that was held out with statistics from: the stream "
-        "itself, whose classes are skewed; a balanced stream of the same client; the server. All "
-        "are scored on the same skewed images. Below, the harm: balanced minus skewed, paired by "
-        f"seed, one scale for all. Lines: {means(counts(drawn), 'bands')}{hollow(drawn)}. "
+        "itself, whose classes are skewed; as many other images of the same client, all classes "
+        "alike; the server. All are scored on the same skewed images. Below, the harm: balanced "
+        "minus skewed, paired by seed, one scale for all. Lines: "
+        f"{means(counts(drawn), 'bands')}{hollow(drawn)}. "
         f"Accuracies {WITHIN}.{what_diverged(lost)}"
     )
 
@@ -102,7 +120,8 @@ def _served(found: Structural) -> str:
     sizes = sorted({at.samples for at in found.where.values() if at.samples is not None})
     if not sizes:
         return ""
-    return f" Client-specific BN has the statistics of n_t = {', '.join(map(str, sizes))} points."
+    several = ", ".join(map(str, sizes))
+    return f" Client-specific BN serves by Eqs. (3), (4) with test batches of {several} points."
 
 
 def _shown(found: Structural, key: tuple[Any, ...]) -> bool:

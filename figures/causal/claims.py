@@ -2,37 +2,35 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from scipy import stats
-
-from figures.causal.draw_graphs import TITLES
-from figures.causal.graphs import Graphs
+from figures.causal.answer_claims import answers
+from figures.causal.graphs import BASE, SEPARATION, Graphs, rule_of, title
 from figures.causal.skew import Skew
 from figures.causal.structural import Structural
 from figures.causal.summary import Summary
 from figures.claims import Claim
 from figures.experiments.cells import measured
 from figures.experiments.comparisons import Compared
-from figures.experiments.names import client_titles, slugs
+from figures.experiments.measures import POLICIES
+from figures.experiments.names import BN, client_titles, slugs
 from figures.experiments.wide import MEAN, column_of
-from figures.tables import number
 
-PROVEN = ("step.", "structural.simulated")
+PROVEN = ("step.", "answers.")
 """Ids (their beginnings) of the statements that are proven: a violation is a bug."""
 GRAPHS, ANSWERS, BATCHES, DISTANCE, SKEW = (
     f"figures/{name}.pdf" for name in ("graphs", "answers", "batch_size", "distance", "label_shift")
 )
 PROPOSITION = "UniFed, Proposition III.10, Fig. 2"
+TWENTY = "UniFed, Eq. (20), Fig. 2"
 MODEL = "derived here; UniFed, Eq. (20), Proposition III.10"
 STREAM = "derived here; UniFed, Eqs. (3), (4)"
-RULES = {"rule1": "rule 1", "rule2": "rule 2", "rule3": "rule 3"}
-FALSE_ALARM = 1e-3  # the chance that a right simulation is called wrong
 
 
 def judge(summary: Summary) -> Iterator[Claim]:
-    """Judge the steps, the simulation against the exact values, the networks, the streams."""
+    """Judge the steps, the model's answers, the networks, the streams."""
     yield from steps(summary.graphs)
-    yield from simulation(summary.structural)
+    yield from answers(summary.structural)
     yield from networks(summary.structural)
     yield from streams(summary.skew)
 
@@ -42,80 +40,75 @@ def steps(graphs: Graphs) -> Iterator[Claim]:
 
     A step that holds although a path is open, or fails without one, contradicts itself.
     """
-    ids = slugs(f"{row['step']}\n{row['graph']}" for row in graphs.steps.iter_rows(named=True))
-    alone = graphs.steps["step"].value_counts()
-    once = set(alone.filter(alone["count"] == 1)["step"])
-    for row in graphs.steps.iter_rows(named=True):
-        words, rule = row["statement"], rule_of(row["step"])
-        where = f"in the graph of {in_words(row['graph'])}"
+    taken: set[str] = set()
+    for row in graphs.telling():
+        rule, where = rule_of(row["step"]), f"in the graph of {title(row['graph'])}"
         if row["holds"]:
-            said = f"{words} {where}" if rule is None else f"{words} {where}, by {rule}"
-            found, verdict = "no open path", "violated" if row["path"] else "certified"
+            by = "" if rule == SEPARATION else f", by {_the(rule)}"
+            said = f"{row['statement']} {where}{by}"
         else:
-            said = f"{rule or 'd-separation'} does not give {words} {where}"
-            said = said[0].upper() + said[1:]
-            verdict = "certified" if row["path"] else "violated"
-            found = "no open path"
-        if row["path"]:
-            found = f"open path {row['path']}"
-        name = slugs([row["step"]])[row["step"]] if row["step"] in once else None
-        identity = name or ids[f"{row['step']}\n{row['graph']}"]
-        yield Claim(f"step.{identity}", said, PROPOSITION, found, None, verdict, GRAPHS)
+            verb = "do" if rule.startswith("rules") else "does"
+            said = f"{_the(rule)} {verb} not give {row['statement']} {where}"
+        consistent = row["holds"] == (row["path"] == "")
+        path = f"open path {row['path']}" if row["path"] else "no open path"
+        source = TWENTY if row["step"].endswith((".X", ".D", ".F")) else PROPOSITION
+        verdict = "certified" if consistent else "violated"
+        words = said[0].upper() + said[1:]
+        yield Claim(_identity(row, taken), words, source, path, None, verdict, GRAPHS)
 
 
-def rule_of(step: str) -> str | None:
-    """The rule of the do-calculus that a step's id names, if any."""
-    return RULES.get(re.split(r"[^a-z0-9]", step.lower())[0])
+def _the(rule: str) -> str:
+    return f"the {rule}" if rule.endswith("criterion") else rule
 
 
-def in_words(graph: str) -> str:
-    """A graph's title as plain text."""
-    return TITLES.get(graph, graph).replace("$", "")
-
-
-def simulation(found: Structural) -> Iterator[Claim]:
-    """All simulated errors against the exact ones, by the largest |z| of as many comparisons."""
-    z = found.risks["z"].drop_nulls().abs()
-    if z.is_empty():
-        return
-    largest = float(z.to_numpy().max())
-    limit = float(stats.norm.ppf(1 - FALSE_ALARM / (2 * z.len())))
-    yield Claim(
-        "structural.simulated",
-        "The structural model simulated gives the errors that are computed exactly: of every "
-        "answer, at every strength and size of the batch",
-        MODEL,
-        f"largest |z| = {number(largest)} of {z.len()} comparisons, where {number(limit)} is "
-        f"exceeded with probability {number(FALSE_ALARM, 1)}",
-        None,
-        "consistent" if largest <= limit else "violated",
-        ANSWERS,
-    )
+def _identity(row: Mapping[str, str], taken: set[str]) -> str:
+    """step.<id>, in other graphs than the paper's of testing step.<graph>.<id>."""
+    graph = "" if row["graph"] == BASE else f"{row['graph'].removeprefix('test, ')}."
+    plain = re.sub(r"[^a-z0-9.]+", "-", f"{graph}{row['step']}".lower())
+    plain = re.sub(r"[.-]*\.[.-]*", ".", plain).strip(".-") or "unnamed"
+    name, k = plain, 1
+    while name in taken:
+        k += 1
+        name = f"{plain}-{k}"
+    taken.add(name)
+    return f"step.{name}"
 
 
 def networks(found: Structural) -> Iterator[Claim]:
     """Client-specific against aggregated BN by scenario, and what its answers are near to."""
     ids = slugs(found.scenarios)
     for scenario, at in found.where.items():
-        served = "" if at.samples is None else f", statistics of n_t = {at.samples} points"
+        served = "" if at.samples is None else f" (test batches of {at.samples} points)"
         under = f"Scenario {scenario}, strength {at.strength:g}: "
         specific = f"client-specific BN{served}"
         start = f"structural.{ids[scenario]}"
-        gain, near = found.gains.get(scenario), found.closer.get(scenario)
-        causal, small = found.causal.get(scenario), found.small.get(scenario)
+        gain, small = found.gains.get(scenario), found.small.get(scenario)
         if gain is not None:
-            words = f"{under}{specific}, errs less on the unseen client than aggregated BN"
-            yield gain.claim(f"{start}.client-specific", words, MODEL, ANSWERS)
-        if near is not None:
-            words = f"{under}a network with {specific}, answers more as do(F) does than one with "
-            words += "aggregated BN"
-            yield _distance(near, f"{start}.interventional", words)
-        if causal is not None:
-            words = f"{under}a network with {specific}, answers more as do(F) does than as P(Y | X)"
-            yield _distance(causal, f"{start}.causal", words)
+            words = f"{under}{specific} errs less on the unseen client than aggregated BN"
+            claim = gain.claim(f"{start}.client-specific", words, MODEL, ANSWERS)
+            yield replace(claim, measured=f"{_errors(found, scenario)}: {claim.measured}")
+        for name, table, words in (
+            ("interventional", found.closer, f"as do(F) does than one with {POLICIES[0]} BN"),
+            ("causal", found.causal, "as do(F) does than as P(Y | X)"),
+            ("follows", found.follows, "as do(S) does than as do(F)"),
+        ):
+            if scenario in table:
+                words = f"{under}a network with {specific} answers more {words}"
+                yield _distance(table[scenario], f"{start}.{name}", words)
         if small is not None:
-            words = f"{under}client-specific BN errs more with statistics of few points than of "
-            yield small.claim(f"{start}.batch-size", f"{words}many", MODEL, BATCHES)
+            words = f"{under}client-specific BN errs more where small test batches have each their "
+            words += "own statistics (τ = 0) than where large ones do"
+            yield small.claim(f"{start}.batch-size", words, MODEL, BATCHES)
+
+
+def _errors(found: Structural, scenario: str) -> str:
+    """Both mean errors, over the seeds that each policy has."""
+    said = []
+    for policy in POLICIES:
+        one = found.error(scenario, policy)
+        if one is not None and one.interval is not None:
+            said.append(f"{100 * one.interval.mean:.1f} % with {BN[policy]}")
+    return f"{', '.join(said)} BN"
 
 
 def _distance(found: Compared, identity: str, words: str) -> Claim:

@@ -3,20 +3,21 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from figures.causal.structural import NEAR, Structural
+from figures.causal.structural import Structural
 from figures.experiments.comparisons import mark, marks
 from figures.experiments.dot_panels import Axis, dot_panels
 from figures.experiments.measures import POLICIES
 from figures.style import look
 
 ROWS = {"observational": "P(Y | X)", "backdoor": "back-door", "do_f": "do(F)"}
+ROWS |= {"do_s": "do(S)", "bayes": "Bayes"}
 
 
 def distance_marks(found: Structural) -> pl.DataFrame:
     """Mean |p_net − p_answer| by scenario, answer and policy, where networks are compared."""
     rows = []
     for scenario in found.scenarios:
-        for answer in NEAR:
+        for answer in found.near:
             for policy in POLICIES:
                 cell = found.distance(scenario, policy, answer)
                 if cell is not None:
@@ -32,4 +33,7 @@ def distances(table: pl.DataFrame, scenarios: list[str]) -> Figure:
     series = {policy: look(policy) for policy in POLICIES}
     measured = r"mean $|p_{\mathrm{net}} - p_{\mathrm{answer}}|$"
     panels = {name: name for name in scenarios if name in table["panel"]}
-    return dot_panels(table, Axis(panels, ROWS, series, measured, within=(0.0, 1.0)))
+    rows = {name: label for name, label in ROWS.items() if name in table["row"]}
+    abreast = 2 if len(panels) in (2, 4) else 3
+    axis = Axis(panels, rows, series, measured, abreast=abreast, within=(0.0, 1.0))
+    return dot_panels(table, axis)

@@ -1,5 +1,6 @@
 """The paper's Fig. 2 from the records: training and testing graphs, also under interventions."""
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -12,20 +13,13 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from figures.causal.graphs import DASHED, INTERVENED, LATENT, REMOVED, SOLID, Graphs
+from figures.causal.graphs import DASHED, INTERVENED, LATENT, REMOVED, SOLID, Graphs, title
 from figures.selection import of
 from figures.style import DOUBLE, INK, letter, panels
 
 PLACES = {"X": (0.0, 0.0), "R": (1.0, 0.0), "F": (2.0, 0.0), "Y": (3.0, 0.0)}
 PLACES |= {"D": (0.5, 0.95), "S": (1.5, -0.95), "C": (2.5, 0.95)}
 SPARE = ((0.0, -0.95), (3.0, -0.95), (1.5, 1.5))
-TITLES = {
-    "train aggregated": "training, aggregated BN",
-    "train client_specific": "training, client-specific BN",
-    "test": "testing",
-    "test do(S)": "testing, do($S$)",
-    "test do(F)": "testing, do($F$)",
-}
 RADIUS, RING = 0.25, 0.32
 OPEN = "#cc3311"  # no method has this colour
 FILL, FAINT = "#c9c9c9", "#b5b5b5"
@@ -131,7 +125,8 @@ def _graph(
             seen &= np.linalg.norm(line - where[target], axis=1) > nodes[target].radius + 0.15
             middle = line[seen][seen.sum() // 2] if seen.any() else line[20]
             ax.plot(*middle, marker="x", color=FAINT, markersize=4.5, markeredgewidth=1.0)
-    ax.set(xlim=box[:2], ylim=box[2:], aspect="equal", title=TITLES.get(graph, graph))
+    ax.set(xlim=box[:2], ylim=box[2:], aspect="equal")
+    ax.set_title(re.sub(r"do\((\w)\)", r"do($\1$)", title(graph)))
 
 
 def _arrow(ax: Axes, ends: tuple[Circle, Circle], rad: float, style: Mapping[str, Any]) -> None:

@@ -1,5 +1,7 @@
 """The causal graphs and the steps of Proposition III.10, as tables."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,28 @@ from figures.selection import of
 
 OBSERVED, LATENT, INTERVENED = "observed", "latent", "intervened"
 SOLID, DASHED, REMOVED = "solid", "dashed", "removed"
+BASE = "test"
+"""The graph of testing as the paper draws it; other graphs are held against it."""
+TITLES = {
+    "train aggregated": "training, aggregated BN",
+    "train client_specific": "training, client-specific BN",
+    "test": "testing",
+    "test do(S)": "testing, do(S)",
+    "test do(F)": "testing, do(F)",
+    "test, population statistics": "testing, population's statistics",
+    "test, aggregated BN": "testing, D → F kept",
+    "test, label shift": "testing, label shift D → Y",
+    "test, content causes the label": "testing, C causes X and Y, F does not",
+}
+RULES = {
+    "rule1": "rule 1",
+    "rule2": "rule 2",
+    "rule3": "rule 3",
+    "mixture": "rules 2 and 3",
+    "backdoor": "back-door criterion",
+    "frontdoor": "front-door criterion",
+}
+SEPARATION = "d-separation"
 
 
 @dataclass(frozen=True)
@@ -30,6 +54,18 @@ class Graphs:
         """The graphs in the order of the records."""
         return self.nodes["graph"].unique(maintain_order=True).to_list()
 
+    @property
+    def ordered(self) -> pl.DataFrame:
+        """The steps, those of the first graph checked first."""
+        parts = [of(self.steps, graph=name) for name in self.checked]
+        return pl.concat(parts) if parts else self.steps
+
+    @property
+    def checked(self) -> list[str]:
+        """The graphs that steps are recorded of, the paper's graph of testing first."""
+        there = self.steps["graph"].unique(maintain_order=True).to_list()
+        return sorted(there, key=lambda name: name != BASE)
+
     def failing(self, graph: str) -> dict[str, Any] | None:
         """The first step of a graph that an open path breaks."""
         rows = of(self.steps, graph=graph, holds=False).filter(pl.col("path") != "")
@@ -39,6 +75,20 @@ class Graphs:
         """The nodes along that path."""
         step = self.failing(graph)
         return [] if step is None else walk(step["path"])
+
+    def telling(self) -> Iterator[dict[str, Any]]:
+        """Every step once, in the first graph that has it, and where it comes out differently.
+
+        Of the training graphs also whether D and F are independent, which the paper speaks of.
+        """
+        known: dict[str, bool] = {}
+        for graph in self.checked:
+            for row in of(self.steps, graph=graph).iter_rows(named=True):
+                step, holds = row["step"], row["holds"]
+                named = graph.startswith("train") and step == "separation.D"
+                if named or known.get(step) != holds:
+                    yield row
+                known.setdefault(step, holds)
 
 
 def summarise_graphs(rows: pl.DataFrame) -> Graphs:
@@ -67,6 +117,14 @@ def summarise_graphs(rows: pl.DataFrame) -> Graphs:
 
 def walk(path: str) -> list[str]:
     """The nodes along a path that is written with arrows: "S ← R → F" gives S, R, F."""
-    for arrow in ("⇠", "⇢", "←", "→", "<-", "->", "—"):
-        path = path.replace(arrow, "\0")
-    return [name.strip() for name in path.split("\0") if name.strip()]
+    return [name.strip() for name in re.split("[←→⇠⇢]|<-|->", path) if name.strip()]
+
+
+def title(graph: str) -> str:
+    """What a graph is called."""
+    return TITLES.get(graph, graph)
+
+
+def rule_of(step: str) -> str:
+    """What gives a step, by the first word of its id."""
+    return RULES.get(re.split(r"[^a-z0-9]", step.lower())[0], SEPARATION)

@@ -5,12 +5,12 @@ from typing import Any
 
 import polars as pl
 
-from figures.causal.claims import in_words, rule_of
 from figures.causal.draw_distance import ROWS
+from figures.causal.draw_steps import columns as graphs_shown
 from figures.causal.draw_structural import strength_of
-from figures.causal.graphs import Graphs
+from figures.causal.graphs import Graphs, rule_of, title
 from figures.causal.skew import WAYS, Skew
-from figures.causal.structural import NEAR, Structural
+from figures.causal.structural import Structural
 from figures.causal.summary import Summary
 from figures.experiments.cells import NONE, Cell
 from figures.experiments.comparisons import Compared, Sheet, compared_sheet, differences_of
@@ -28,34 +28,50 @@ FAMILIES = {
     "gains": "error: aggregated − client-specific BN",
     "closer": "distance to do(F): aggregated − client-specific BN",
     "causal": "client-specific BN: distance to P(Y | X) − to do(F)",
-    "small": "client-specific BN: error with the fewest − the most points",
+    "follows": "client-specific BN: distance to do(F) − to do(S)",
+    "small": "client-specific BN, τ = 0: error with the smallest − the largest batches",
 }
 
 
 def tables(summary: Summary) -> list[Table]:
     """The tables in the order of the report."""
     found, skew = summary.structural, summary.skew
-    made = [_steps(summary.graphs), _risks(found), _networks(found), _differences(found)]
+    made = [*_steps(summary.graphs), _risks(found), _networks(found), _differences(found)]
     return [*made, _label_shift(skew), _harms(skew)]
 
 
-def _steps(graphs: Graphs) -> Table:
-    words = {"graph": in_words, "step": lambda step: rule_of(step) or "d-separation"}
-    shown = graphs.steps.with_columns(
-        pl.Series(name, [make(text) for text in graphs.steps[name]], dtype=pl.String)
-        for name, make in words.items()
-    )
-    shown = shown.with_columns(
-        pl.when(pl.col("holds")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds"),
-        pl.when(pl.col("path") == "").then(pl.lit(NONE)).otherwise("path").alias("path"),
-    )
+def _steps(graphs: Graphs) -> list[Table]:
+    """The steps in the paper's graph of testing, and beside one another in all graphs."""
+    shown: dict[str, dict[str, str]] = {}
+    names = graphs_shown(graphs)
+    for row in of(graphs.ordered, graph=names).iter_rows(named=True):
+        line = {"statement": row["statement"], "by": rule_of(row["step"])}
+        line |= dict.fromkeys(names, NONE)
+        found = "holds" if row["holds"] else row["path"] or "fails"
+        shown.setdefault(row["step"], line)[row["graph"]] = found
     caption = (
-        "The steps of Proposition III.10, each checked by d-separation in the graph that its rule "
-        "of the do-calculus asks for; where one fails, the path that is open."
+        "The steps of Proposition III.10 and of Eq. (20) as its main idea reads, each checked by "
+        "d-separation in the graph that its rule asks for: it holds, or a path is open that breaks "
+        "it. A rule that does not apply does not license the step; it does not say that the two "
+        "sides differ in every distribution."
     )
-    columns = {"statement": "statement", "graph": "graph", "step": "by", "holds": "holds"}
-    layout = Layout(caption, "tab:causal-steps", columns | {"path": "open path"})
-    return Table("steps", "Steps of Proposition III.10", graphs.steps, layout, shown)
+    heads = {"statement": "statement", "by": "by"}
+    first = names[:1]
+    tables = []
+    for name, wanted in (("steps", first), ("steps_by_graph", names[1:])):
+        if wanted:
+            keep = [row for row in shown.values() if any(row[g] != NONE for g in wanted)]
+            layout = Layout(
+                caption,
+                f"tab:causal-{name.replace('_', '-')}",
+                heads | {graph: title(graph) for graph in wanted},
+                compact=True,
+            )
+            own = of(graphs.ordered, graph=wanted)
+            words = "Steps of Proposition III.10"
+            words += ", graph by graph" * (wanted != first)
+            tables.append(Table(name, words, own, layout, _texts(keep)))
+    return tables
 
 
 def _risks(found: Structural) -> Table:
@@ -77,7 +93,7 @@ def _risks(found: Structural) -> Table:
                     "samples": points(row["samples"]) if estimated else NONE,
                     "exact": number(percent[0], 4),
                     "simulated": with_interval(percent[1], percent[2], percent[3]),
-                    "z": NONE if row["z"] is None else f"{row['z']:+.1f}".replace("-", "−"),
+                    "z": NONE if row["z"] is None else number(round(row["z"], 1), 2),
                 }
             )
     size = "" if found.simulations is None else f" of {found.simulations:,} points"
@@ -102,24 +118,28 @@ def _networks(found: Structural) -> Table:
     numbers, shown = [], []
     for (scenario, policy, strength, samples), cell in found.errors.items():
         key = (scenario, policy, strength, samples)
-        far = {name: found.distances.get((*key, name), Cell()) for name in NEAR}
+        far = {name: found.distances.get((*key, name), Cell()) for name in found.near}
         row: dict[str, Any] = {"scenario": scenario, "strength": strength, "bn_policy": policy}
         row |= {"samples": samples, **cell.columns("error")}
+        row |= found.alone.get(key, Cell()).columns("error_of_batches")
         numbers.append(row | {k: v for n, c in far.items() for k, v in c.columns(n).items()})
         at = found.where.get(scenario)
         if at is None or at.strength == strength:
-            served = "server's" if samples is None else points(samples)
+            served = "server's" if samples is None else f"batches of {samples}"
             texts = {name: c.text(1.0) for name, c in far.items()}
             labels = {"scenario": scenario, "bn_policy": BN.get(policy, policy), "samples": served}
-            shown.append(labels | {"error": cell.text(), **texts})
+            alone = found.alone.get(key, Cell()).text()
+            shown.append(labels | {"error": cell.text(), "alone": alone, **texts})
     frame = pl.DataFrame(numbers, infer_schema_length=None)
     caption = (
         "Networks trained on the structural model, on the client that they have not seen: 0-1 "
-        "error (%) and mean |p_net − p_answer| for three answers; mean over seeds ± 95 % "
-        "interval, at the strength at which they are compared; the CSV has all."
+        "error (%) and mean |p_net − p_answer| for each answer; mean over seeds ± 95 % interval. "
+        "Statistics: the server's, or Eqs. (3), (4) with batches of so many points; error, τ = 0: "
+        "each batch has its own. At the strength at which networks are compared; the CSV has all."
     )
     columns = {"scenario": "scenario", "bn_policy": "BN", "samples": "statistics", "error": "error"}
-    columns |= {name: f"to {ROWS[name]}" for name in NEAR}
+    columns |= {"alone": "error, τ = 0"}
+    columns |= {name: f"to {ROWS[name]}" for name in found.near}
     layout = Layout(caption, "tab:causal-networks", columns, compact=True)
     return Table("networks", "Networks on the structural model", frame, layout, _texts(shown))
 
@@ -149,7 +169,7 @@ def column_titles(skew: Skew) -> dict[str, str]:
 
 def _label_shift(skew: Skew) -> Table:
     numbers, shown = [], []
-    for column, title in column_titles(skew).items():
+    for column, name in column_titles(skew).items():
         for ratio in skew.ratios:
             own = {way: skew.cells.get((way, column, ratio), Cell()) for way in WAYS}
             if not any(cell.values or cell.diverged for cell in own.values()):
@@ -158,7 +178,7 @@ def _label_shift(skew: Skew) -> Table:
             row: dict[str, Any] = {"column": column, "ratio": ratio, "images": images}
             numbers.append(row | {k: v for n, c in own.items() for k, v in c.columns(n).items()})
             texts = {way: cell.text(of=skew.seeds) for way, cell in own.items()}
-            labels = {"client": title, "ratio": f"{ratio:g}", "images": number(images)}
+            labels = {"client": name, "ratio": f"{ratio:g}", "images": number(images)}
             shown.append(labels | texts)
     caption = (
         "Accuracy (%) on a stream of the held-out client whose commonest class is so many times "

@@ -13,8 +13,10 @@ from figures.experiments.measures import POLICIES, SAMPLES
 from figures.selection import of
 
 ANSWERS = ("observational", "backdoor", "do_f", "do_s", "bayes")
-NEAR = ("observational", "backdoor", "do_f")
-"""The answers that a network's own is held against."""
+EQUAL = ("shift", "feature scales")
+"""Scenarios in which do(S) is do(F): domains differ by location and scale of features alone."""
+UNEQUAL = ("label shift", "confounded")
+"""Scenarios in which it is not."""
 _Z = float(stats.norm.ppf(0.975))
 _KEYS = ["scenario", "answer", "strength", "samples"]
 _RUN: dict[str, type[pl.DataType]] = {
@@ -41,12 +43,15 @@ class Structural:
         risks: scenario, answer, strength, samples (null: the population's statistics), exact and
             simulated errors with their ends, z (how many standard errors lie between them).
         errors: (scenario, policy, strength, samples) -> error per seed.
+        alone: the same of client-specific BN where each batch has its own statistics (τ = 0).
         distances: (scenario, policy, strength, samples, answer) -> mean |p_net − p_answer|.
         where: scenario -> where its networks are compared.
         gains: scenario -> error of aggregated minus client-specific BN, one family.
         closer: scenario -> distance to do(F), aggregated minus client-specific BN, one family.
         causal: scenario -> client-specific BN: distance to P(Y | X) minus to do(F), one family.
-        small: scenario -> client-specific BN: error with the fewest minus with the most points.
+        follows: the same of do(F) minus do(S), in scenarios in which these differ.
+        small: scenario -> client-specific BN, each batch alone: error with the smallest minus with
+            the largest batches, one family.
         simulations: points simulated for each answer, where the manifests say.
         diverged: a sentence for each training that diverged.
     """
@@ -54,14 +59,22 @@ class Structural:
     scenarios: list[str]
     risks: pl.DataFrame
     errors: dict[tuple[Any, ...], Cell]
+    alone: dict[tuple[Any, ...], Cell]
     distances: dict[tuple[Any, ...], Cell]
     where: dict[str, Where]
     gains: dict[str, Compared]
     closer: dict[str, Compared]
     causal: dict[str, Compared]
+    follows: dict[str, Compared]
     small: dict[str, Compared]
     simulations: int | None
     diverged: list[str]
+
+    @property
+    def near(self) -> list[str]:
+        """The answers that networks' own were held against, in the usual order."""
+        there = {key[4] for key, cell in self.distances.items() if cell.values}
+        return [answer for answer in ANSWERS if answer in there]
 
     def error(self, scenario: str, policy: str) -> Cell | None:
         """A policy's error where the scenario's networks are compared."""
@@ -82,20 +95,27 @@ def summarise_structural(
     behind = _trainings(manifests)
     frame = rows.join(behind, on="run", how="inner", maintain_order="left")
     errors = _cells(of(frame, metric="risk"), behind, ["samples"])
+    alone = _cells(of(frame, metric="batch_risk"), behind, ["samples"])
     distances = _cells(of(frame, metric="distance"), behind, ["samples", "note"])
     scenarios = list(dict.fromkeys([*risks["scenario"], *behind["scenario"]]))
     where = {s: at for s in scenarios if (at := _where(s, errors)) is not None}
     sizes = [configs[run].get("simulations") for run in ours]
+    unequal = {s: at for s, at in where.items() if s in UNEQUAL}
+    others = {s: at for s, at in where.items() if s not in UNEQUAL}
     return Structural(
         scenarios,
         risks,
         errors,
+        alone,
         distances,
         where,
         compare({s: _two(errors, s, at) for s, at in where.items()}),
         compare({s: _two(distances, s, at, "do_f") for s, at in where.items()}),
-        compare({s: _answers(distances, s, at) for s, at in where.items()}),
-        compare({s: _fewest(errors, s, at) for s, at in where.items()}),
+        compare(
+            {s: _answers(distances, s, at, "observational", "do_f") for s, at in others.items()}
+        ),
+        compare({s: _answers(distances, s, at, "do_f", "do_s") for s, at in unequal.items()}),
+        compare({s: _fewest(alone, s, at) for s, at in where.items()}),
         max((n for n in sizes if n is not None), default=None),
         _lost(behind),
     )
@@ -124,7 +144,7 @@ def _risks(rows: pl.DataFrame) -> pl.DataFrame:
     half = pl.when(ahead > 0).then(pl.col("simulated_upper") - pl.col("simulated"))
     half = half.otherwise(pl.col("simulated") - pl.col("simulated_lower"))
     z = pl.when(ahead == 0).then(0.0).when(half > 0).then(_Z * ahead / half)
-    return both.with_columns(z.alias("z")).sort("strength", "samples", maintain_order=True)
+    return both.with_columns(z.alias("z"))
 
 
 def _trainings(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -178,13 +198,16 @@ def _two(table: Mapping[Any, Cell], scenario: str, at: Where, *more: str) -> tup
     return first, second
 
 
-def _answers(table: Mapping[Any, Cell], scenario: str, at: Where) -> tuple[Any, Any]:
+def _answers(
+    table: Mapping[Any, Cell], scenario: str, at: Where, first: str, second: str
+) -> tuple[Any, Any]:
+    """Client-specific BN: the distances to two answers."""
     own = _key(scenario, POLICIES[1], at)
-    return table.get((*own, "observational")), table.get((*own, "do_f"))
+    return table.get((*own, first)), table.get((*own, second))
 
 
 def _fewest(table: Mapping[Any, Cell], scenario: str, at: Where) -> tuple[Any, Any]:
-    """Client-specific BN with the fewest and with the most points behind its statistics."""
+    """Client-specific BN with the smallest and with the largest batches."""
     start = (scenario, POLICIES[1], at.strength)
     sizes = sorted(k[3] for k in table if k[:3] == start and k[3] is not None)
     if len(sizes) < 2:

@@ -14,21 +14,35 @@ RATIOS = (1, 2, 5, 10, 20, 50)
 HELD = ("mnist", "optdigits", "mnist-m", "synth-digits")
 GRAPHS = {
     "train aggregated": ("X D R F Y", "DX DR XR RF FY", "DF", "", ""),
-    "train client_specific": ("X D R F Y", "DX DR XR RF FY", "", "DF", ""),
-    "test": ("X D R S F Y", "DX DR XR RF RS SF FY", "DF", "", ""),
-    "test do(S)": ("X D R S F Y", "DX DR XR RF SF FY", "DF", "RS", "S"),
-    "test do(F)": ("X D R S F Y", "DX DR XR RS FY", "", "DF RF SF", "F"),
+    "train client_specific": ("X D R F Y", "DX DR XR RF FY", "", "", ""),
+    "test": ("X D R S F Y", "DX DR XR RF RS SF FY", "", "", ""),
+    "test do(S)": ("X D R S F Y", "DX DR XR RF SF FY", "", "RS", "S"),
+    "test do(F)": ("X D R S F Y", "DX DR XR RS FY", "", "RF SF", "F"),
 }
-STEPS = (
-    ("independence", "(S ⊥ Y | F)", True, ""),
-    ("rule2.S", "P(F | do(S)) = P(F | S)", False, "S ← R → F"),
-    ("rule2.S-given-R", "P(F | do(S), R) = P(F | S, R)", True, ""),
-    ("rule3.F", "P(Y | do(S), do(F)) = P(Y | do(F))", True, ""),
-)
+STEPS = {
+    "train aggregated": (("separation.D", "(D ⊥ F)", False, "D → F"),),
+    "train client_specific": (
+        ("separation.D", "(D ⊥ F)", False, "D → R → F"),
+        ("backdoor.X", "P(Y | do(X)) = Σ_d P(Y | X, d) P(d)", True, ""),
+    ),
+    "test": (
+        ("separation.S", "(S ⊥ Y | F)", True, ""),
+        ("rule2.S", "P(F | do(S)) = P(F | S)", False, "S ← R → F"),
+        ("rule2.S|R", "P(F | do(S), R) = P(F | S, R)", True, ""),
+        ("mixture", "P(Y | do(S)) = Σ_f P(Y | do(f)) P(f | do(S))", True, ""),
+        ("backdoor.X", "P(Y | do(X)) = Σ_d P(Y | X, d) P(d)", True, ""),
+    ),
+    "test do(S)": (("rule1.D.S", "P(Y | do(S), D) = P(Y | do(S))", False, "D → R → F → Y"),),
+    "test, label shift": (
+        ("separation.S", "(S ⊥ Y | F)", False, "S ← R ← D → Y"),
+        ("rule2.S", "P(F | do(S)) = P(F | S)", False, "S ← R → F"),
+        ("mixture", "P(Y | do(S)) = Σ_f P(Y | do(f)) P(f | do(S))", False, "F ← R ← D → Y"),
+    ),
+}
 
 
-def graphs(records, steps=STEPS, drawn=None):
-    """The five graphs, and steps that are all checked in the testing graph."""
+def graphs(records, steps=None, drawn=None):
+    """The five graphs of Fig. 2, and steps by the graph that they are checked in."""
     rows = []
     for name, (nodes, solid, dashed, removed, changed) in (drawn or GRAPHS).items():
         for k, node in enumerate(nodes.split()):
@@ -39,9 +53,10 @@ def graphs(records, steps=STEPS, drawn=None):
             for source, target in edges.split():
                 at = {"variant": name, "client": source, "split": target}
                 rows.append({"metric": "edge", "value": 1.0, "note": kind, **at})
-    for step, words, holds, path in steps:
-        at = {"variant": "test", "client": step, "split": words}
-        rows.append({"metric": "step", "value": float(holds), "note": path, **at})
+    for name, checked in (STEPS if steps is None else steps).items():
+        for step, words, holds, path in checked:
+            at = {"variant": name, "client": step, "split": words}
+            rows.append({"metric": "step", "value": float(holds), "note": path, **at})
     return records.add({"study": "graphs", "data": "gaussian", "seed": 0}, rows)
 
 
@@ -93,17 +108,20 @@ def trained(records, scenario, policy, seed, strength=3.0, *, diverged=None, bat
     config |= {"strength": strength, "bn_policy": policy, "rounds": 40, "seed": seed}
     if policy == "aggregated":
         errors = {None: exact["observational"] + 0.02 + wobble}
-        far = {"observational": 0.06, "backdoor": 0.12, "do_f": 0.2 + 0.02 * strength}
+        far = {"observational": 0.06, "backdoor": 0.12, "do_f": 0.2 + 0.02 * strength, "do_s": 0.2}
     else:
         full = exact["do_s"] + 0.01
         errors = {n: full + (0.5 - full) * 0.7 / math.sqrt(n) + wobble for n in batches}
         far = {"observational": 0.2, "backdoor": 0.14, "do_f": 0.03 + exact["do_s"] / 3}
+        far |= {"do_s": 0.03}
     rows = []
     for n, error in errors.items():
         at = {"variant": policy, "split": scenario, "parameter": strength, "samples": n}
         rows.append({"metric": "risk", "value": error, **at})
-        for answer, value in far.items():
-            value += wobble + (0.2 / n if n else 0.0)
+        if n:
+            rows.append({"metric": "batch_risk", "value": error + 0.3 / n, **at})
+        for k, (answer, value) in enumerate(far.items()):
+            value += wobble * (1 + 0.1 * k) + (0.2 / n if n else 0.0)
             rows.append({"metric": "distance", "value": value, "note": answer, **at})
     records.add(config, [] if diverged else rows, "diverged" if diverged else "complete")
     if diverged:

@@ -8,11 +8,13 @@ from synthetic_causal import GRAPHS, HELD, STEPS, answers, everything, graphs, s
 
 from figures import style
 from figures.causal import draw_graphs as drawn
+from figures.causal import draw_steps as steps
 from figures.causal import summarise
 from figures.causal.draw_distance import distance_marks
 from figures.causal.draw_skew import label_shift
 from figures.causal.draw_structural import answers as draw_answers
 from figures.causal.draw_structural import batch_sizes
+from figures.causal.graphs import title
 from figures.causal.layouts import column_titles
 from figures.selection import of
 from figures.style import look
@@ -71,12 +73,17 @@ def test_an_arrow_is_straight_where_it_can_be_and_its_curve_is_matplotlibs():
     )
 
 
+def plain(graph):
+    """A panel's title as it is drawn."""
+    return title(graph).replace("(S)", "($S$)").replace("(F)", "($F$)")
+
+
 def test_panels_show_nodes_rings_and_arrows(summary):
     figure = drawn.causal_graphs(summary.graphs)
     axes = axes_of(figure)
-    assert list(axes) == [drawn.TITLES[name] for name in GRAPHS]
+    assert list(axes) == [plain(name) for name in GRAPHS]
     for name, (nodes, solid, dashed, removed, changed) in GRAPHS.items():
-        patches = axes[drawn.TITLES[name]].patches
+        patches = axes[plain(name)].patches
         circles = [p for p in patches if isinstance(p, Circle)]
         assert len(circles) == len(nodes.split()) + len(changed)
         white = [c for c in circles if c.radius == drawn.RADIUS and c.get_facecolor()[0] == 1]
@@ -87,7 +94,7 @@ def test_panels_show_nodes_rings_and_arrows(summary):
         edges = [*solid.split(), *dashed.split(), *removed.split()]
         # A line and a head for each.
         assert len(arrows) == 2 * len(edges)
-        crosses = axes[drawn.TITLES[name]].lines
+        crosses = axes[plain(name)].lines
         assert len(crosses) == len(removed.split())
 
 
@@ -102,16 +109,45 @@ def red(ax):
 
 def test_the_open_path_is_red_where_a_step_fails(summary):
     axes = axes_of(drawn.causal_graphs(summary.graphs))
-    assert {name: red(ax) for name, ax in axes.items()} == {
-        title: 2 * (title == "testing") for title in axes
-    }
-    sound = graphs(Records(), [step for step in STEPS if step[2]])
+    # D ⇢ F; D → R → F; S ← R → F; D → R → F → Y; none under do(F). A line each, heads have none.
+    assert [red(ax) for ax in axes.values()] == [1, 2, 2, 3, 0]
+    sound = graphs(Records(), {"test": STEPS["test"][:1]})
     figure = drawn.causal_graphs(summarise(*sound.both).graphs)
     assert not any(map(red, axes_of(figure).values()))
     labels = [
-        text.get_text() for ax in figure.axes if (leg := ax.get_legend()) for text in leg.texts
+        text.get_text() for ax in figure.axes if (box := ax.get_legend()) for text in box.texts
     ]
     assert "removed" in labels and not any("breaks" in label for label in labels)
+
+
+def test_steps_are_dots_and_crosses(summary):
+    figure = steps.step_grid(summary.graphs)
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.get_xticklabels()] == [
+        *("testing", "label shift\nD → Y", "training,\nclient-spec.")
+    ]
+    rows = [text.get_text() for text in ax.get_yticklabels()]
+    assert len(rows) == 6 and rows[1] == r"$P(F \,|\, \mathrm{do}(S)) = P(F \,|\, S)$"
+    marks = {}
+    for line in ax.lines:
+        if line.get_marker() in ("o", "X"):
+            at = int(line.get_xdata()[0]), int(line.get_ydata()[0])
+            marks[at] = line.get_marker()
+    assert [marks.get((0, y)) for y in range(6)] == ["o", "X", "o", "o", "o", None]
+    assert [marks.get((1, y)) for y in range(6)] == ["X", "X", None, "X", None, None]
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("statement", "shown"),
+    [
+        ("(S ⊥ Y | F)", r"$(S \perp  Y \,|\, F)$"),
+        ("P(Y) = Σ_x′ P(Y | x′) P(x′)", r"$P(Y) = \Sigma_{x'}\, P(Y \,|\, x')\,P(x')$"),
+        ("costs 5 $ & more", r"costs 5 \$ & more"),
+    ],
+)
+def test_statements_are_formulae_where_they_can_be(statement, shown):
+    assert steps.formula(statement) == shown
 
 
 def test_domains_are_those_of_the_seen_or_the_unseen_clients():
@@ -123,7 +159,7 @@ def test_domains_are_those_of_the_seen_or_the_unseen_clients():
 def test_unknown_nodes_and_graphs_are_drawn():
     odd = {"test": ("X D R S F Y C U1 U2 U3 U4", "CX CY CF DC", "DF", "", "S")}
     odd["my own graph"] = ("X Y", "XY", "", "", "")
-    figure = drawn.causal_graphs(summarise(*graphs(Records(), (), odd).both).graphs)
+    figure = drawn.causal_graphs(summarise(*graphs(Records(), {}, odd).both).graphs)
     assert list(axes_of(figure)) == ["testing", "my own graph"]
     figure.draw_without_rendering()
 
@@ -168,7 +204,12 @@ def test_batches_are_on_a_log_axis_with_levels(summary):
     assert levels[look("do_f").colour] == pytest.approx(100 * exact["do_f"])
     assert levels[look("do_s").colour] == pytest.approx(100 * exact["do_s"])
     own = [ln for ln in ax.lines if ln.get_color() == look("client_specific").colour]
-    assert list(own[0].get_xdata()) == [4, 8, 16, 32, 64, 128]
+    own = {ln.get_marker(): ln for ln in own if ln.get_marker() in ("o", "^")}
+    for line in own.values():
+        assert list(line.get_xdata()) == [4, 8, 16, 32, 64, 128]
+    # Each batch alone errs by 0.3/n more.
+    apart = own["^"].get_ydata() - own["o"].get_ydata()
+    assert apart == pytest.approx(30 / np.array([4, 8, 16, 32, 64, 128]))
 
 
 def test_a_scenario_that_was_not_computed_says_so():
@@ -186,7 +227,7 @@ def test_distances_have_no_unit(summary):
     row = of(table, **where).row(0, named=True)
     assert row["mean"] == pytest.approx(sum(cell.values.values()) / 3)
     assert 0.2 < row["mean"] < 0.3
-    assert table.height == 18
+    assert table.height == 24
 
 
 def test_harm_has_one_scale_and_shows_zero(summary):
