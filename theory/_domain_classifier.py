@@ -149,7 +149,8 @@ def _support_vectors(strength: float, _seed: int) -> Any:
 def _network(strength: float, seed: int) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    return MLPClassifier((32,), alpha=strength, solver="lbfgs", max_iter=_TRIES, random_state=seed)
+    state = seed % 2**32  # all that its generator takes
+    return MLPClassifier((32,), alpha=strength, solver="lbfgs", max_iter=_TRIES, random_state=state)
 
 
 CAPACITIES = {

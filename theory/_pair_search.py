@@ -137,7 +137,7 @@ def subspace(
     from sklearn.decomposition import PCA
 
     count = min(_DIRECTIONS, len(z) - 1)
-    found = PCA(count, svd_solver="randomized", random_state=seed).fit(z)
+    found = PCA(count, svd_solver="randomized", random_state=seed % 2**32).fit(z)
     leading = np.asarray(found.components_)
     size = float((z @ leading.T).std()) or 1.0
     along = w / (float(np.linalg.norm(w)) or 1.0)

@@ -39,7 +39,8 @@ def proxy_a_distance(  # noqa: PLR0913 - the samples, and every choice of the re
     find the best h: it bounds d_H from below, never from above.
 
     Both domains are split by one seeded permutation, so that rows which correspond (an image before
-    and after a change) stay together. Rows that occur in both the fit and the held-out part are
+    and after a change) stay together: the interval holds for them too, the p-value is for samples
+    that are independent of each other. Rows that occur in both the fit and the held-out part are
     warned of: they are fine if values repeat by chance, and a leak if they are copies.
 
     Args:
@@ -57,8 +58,8 @@ def proxy_a_distance(  # noqa: PLR0913 - the samples, and every choice of the re
 
     Raises:
         TypeError, ValueError: points that are not real and finite, of different numbers of
-            features, too few; groups as `as_domains` refuses them; an unknown capacity; folds < 2;
-            held_out or delta outside (0, 1).
+            features, too few; groups that are no pair, incomplete, too few, or in both domains; an
+            unknown capacity; folds < 2; held_out or delta outside (0, 1).
     """
     kind, count = as_capacity(capacity), at_least(folds, 2, "folds")
     share, start, risk = real(held_out, "held_out"), at_least(seed, 0, "seed"), as_risk(delta, 4)

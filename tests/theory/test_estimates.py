@@ -92,6 +92,36 @@ def test_the_value_is_twice_one_minus_twice_the_balanced_error():
     assert min(e.value for e in OUTCOMES.values()) == -2
 
 
+def test_the_ends_are_those_of_each_rate_at_half_of_delta():
+    for (i, j), found in OUTCOMES.items():
+        two = [clopper_pearson(k, n, DELTA / 2) for k, n in zip((i, j), POINTS, strict=True)]
+        wanted = 2 * (two[0][0] - two[1][1]), 2 * (two[0][1] - two[1][0])
+        assert found.interval == pytest.approx(wanted, abs=1e-14)
+        low = clopper_pearson(i, POINTS[0], DELTA / 2, "lower")[0]
+        high = clopper_pearson(j, POINTS[1], DELTA / 2, "upper")[1]
+        assert found.lower == pytest.approx(max(0, 2 * (low - high)), abs=1e-14)
+
+
+def test_the_ends_of_groups_spend_no_more_and_no_less_than_delta():
+    a, b = [[1, 1, 0, 1]] * 50 + [[1, 1]] * 10, [[0, 1, 0]] * 40
+    found = grouped(a, b, delta=DELTA)
+    budgets = [-math.log(DELTA / 4) / n for n in (60, 40)]
+    means = [np.mean([0.75] * 5 + [1]), 1 / 3]
+
+    def end(k, direction):
+        def excess(q):
+            kl = special.rel_entr(means[k], q) + special.rel_entr(1 - means[k], 1 - q)
+            return kl - budgets[k]
+
+        side = (means[k], 1 - 1e-15) if direction > 0 else (1e-15, means[k])
+        return optimize.brentq(excess, *side, xtol=1e-15)
+
+    wanted = 2 * (end(0, -1) - end(1, 1)), 2 * (end(0, 1) - end(1, -1))
+    assert found.interval == pytest.approx(wanted, abs=1e-12)
+    budgets = [-math.log(DELTA / 2) / n for n in (60, 40)]
+    assert found.lower == pytest.approx(2 * (end(0, -1) - end(1, 1)), abs=1e-12) and found.lower > 0
+
+
 RATES = [0.0, 0.05, 0.3, 0.5, 0.77, 1.0]
 
 

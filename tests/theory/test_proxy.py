@@ -2,14 +2,15 @@
 
 import importlib
 import math
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from theory import held_out_divergence, proxy_a_distance
-from theory._domain_classifier import CAPACITIES, Capacity, balanced_error
+from theory import Gaussian, half_space_divergence, held_out_divergence, proxy_a_distance
+from theory._domain_classifier import CAPACITIES, Capacity, _balanced, balanced_error
 from theory._splits import in_folds, two_parts
 
 DELTA = 0.1
@@ -45,6 +46,13 @@ def same_law(rng):
     """One law for both: d_H = 0."""
     law = np.zeros(DIMENSION), np.eye(DIMENSION)
     return law, law, 0.0
+
+
+@pytest.mark.parametrize("laws", [same_law, same_covariance, same_mean])
+def test_the_truth_of_the_simulations_is_that_of_the_closed_forms(laws):
+    p, q, d_h = laws(np.random.default_rng(0))
+    found = half_space_divergence(Gaussian(*p), Gaussian(*q))
+    assert found.lower - 1e-6 <= d_h <= found.upper + 1e-6  # the grid of thresholds
 
 
 def half_space_rate(law, w, c):
@@ -171,6 +179,27 @@ def test_the_half_space_is_the_classifier():
     x = np.concatenate([a, b])
     np.testing.assert_array_equal(h(x), x @ w > c)
     assert h(x).any() and not h(x).all()
+
+
+def test_the_smaller_domain_is_repeated_evenly_where_no_weights_are_taken():
+    z, of_a = np.arange(11.0)[:, None], np.arange(11) < 3
+    x, labels = _balanced(CAPACITIES["mlp"], z, of_a, 0)
+    assert labels.sum() == (~labels).sum() == 8
+    counts = np.bincount(x[:, 0].astype(int), minlength=11)
+    assert sorted(counts[:3]) == [2, 3, 3] and (counts[3:] == 1).all()
+    np.testing.assert_array_equal(labels, x[:, 0] < 3)
+    assert _balanced(CAPACITIES["linear"], z, of_a, 0)[0] is z
+
+
+def test_a_large_seed_is_a_seed(pair):
+    assert proxy_a_distance(*pair, capacity="mlp", seed=2**70).seed == 2**70
+
+
+def test_an_estimate_travels_between_processes(pair):
+    found = proxy_a_distance(*pair)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    np.testing.assert_array_equal(again.classifier(pair[0]), found.classifier(pair[0]))
 
 
 # --- what the result must not depend on
