@@ -14,7 +14,11 @@ LAYERS = (
     "the supremum over all, and is not clipped: negative is chance. Mean over the seen clients; "
     "{means}. Aggregated BN: the server's statistics. Client-specific BN: each client's own, those "
     "of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full whitening: by each "
-    "client's own mean and covariance. Dotted: the level of the raw inputs."
+    "client's own mean and covariance.{floor} Dotted: the level of the raw inputs."
+)
+FLOOR = (
+    " Green dash: the same estimate for samples of one Gaussian law, each whitened by as many "
+    "other draws as the clients are, so that nothing but estimation divides them."
 )
 TERMS = (
     "Terms of (16), and of (18) as printed, which leaves the divergence out, per client held out, "
@@ -54,7 +58,8 @@ RESIDUAL = (
 
 def layers_caption(summary: Summary) -> str:
     """Of the divergence by layer."""
-    return LAYERS.format(means=_means(list(summary.divergence.values()))) + _fewer(summary)
+    words = _means(list(summary.divergence.values()))
+    return LAYERS.format(means=words, floor=FLOOR if summary.floor else "") + _fewer(summary)
 
 
 def terms_caption(summary: Summary) -> str:

@@ -56,6 +56,10 @@ def _divergences(summary: Summary) -> Iterator[Claim]:
         words = f"Full whitening leaves a smaller estimated divergence in {last} than "
         words += "client-specific BN, which scales each unit alone"
         yield _claim(found, "divergence.whitened", words, WHITENING, LAYERS)
+    if (found := claimed.get("floor")) is not None:
+        words = f"Full whitening leaves more divergence in {last} than estimating means and "
+        words += "covariances does between samples of one Gaussian law"
+        yield _claim(found, "divergence.whitened-floor", words, WHITENING, LAYERS)
     if (found := claimed.get("batches")) is not None:
         numbers = sorted({t for _, t in summary.after})
         words = f"The divergence falls with the test batches seen: after {numbers[-1]} it is "

@@ -23,15 +23,19 @@ ACROSS = {1: 1, 2: 2, 3: 3, 4: 2}
 WHOLE = replace(
     look("client_specific"), label="client-specific BN, statistics of all images", dash=(0, (1, 2))
 )
+FLOOR = replace(look("whitened"), label="one Gaussian law, whitened", marker="_")
+WIDE: dict[str, Any] = {"markersize": 8, "markeredgewidth": 1.3, "capthick": 0.6}
+WIDE |= {"markeredgecolor": FLOOR.colour}
 SMALL: dict[str, Any] = {"linewidth": 0.8, "markersize": 3.0}
 
 
 def layer_marks(summary: Summary) -> pl.DataFrame:
     """The table behind the figure: divergence by held-out client, features and layer."""
+    floors = [((c, "floor", layer), cell) for (c, layer), cell in summary.floor.items()]
     return _marks(
         (column, variant, float(summary.layers.index(layer)), cell)
-        for (column, variant, layer), cell in summary.divergence.items()
-        if column in _columns(summary) and variant in FEATURES
+        for (column, variant, layer), cell in [*summary.divergence.items(), *floors]
+        if column in _columns(summary) and variant in (*FEATURES, "floor")
     )
 
 
@@ -56,9 +60,13 @@ def by_layer(table: pl.DataFrame, titles: Mapping[str, str], layers: Sequence[st
         for k, name in enumerate(names):
             part = table.filter(panel=column, series=name).drop_nulls("mean").sort("place")
             shift = 0.07 * (k - (len(names) - 1) / 2) if name != "raw" else 0.0
-            _points(ax, part, look(name), part["place"] + shift, thin=name == "affine")
+            thin = SMALL if name == "affine" else {}
+            _points(ax, part, look(name), part["place"] + shift, thin)
             if name == "raw" and part.height:
                 ax.axhline(part["mean"][0], color=look(name).colour, linewidth=0.6, linestyle=":")
+        part = table.filter(panel=column, series="floor").drop_nulls("mean")
+        if part.height:
+            _points(ax, part, FLOOR, part["place"] + 0.24, WIDE)
         ticks = ["input" if layer == INPUT else layer_tick(layer) for layer in layers]
         ax.set_xticks(range(len(layers)), ticks)
         ax.set_xlim(-0.4, len(layers) - 0.6)
@@ -144,13 +152,13 @@ def _panels(table: pl.DataFrame, titles: Mapping[str, str]) -> tuple[Figure, lis
 
 
 def _points(
-    ax: Axes, part: pl.DataFrame, style: Look, place: pl.Series, *, thin: bool = False
+    ax: Axes, part: pl.DataFrame, style: Look, place: pl.Series, more: dict[str, Any] | None = None
 ) -> None:
     """A line with intervals, of marks that are hollow where seeds lack."""
     low, high = (part[end].fill_null(part["mean"]) for end in ("lower", "upper"))
     error = [(part["mean"] - low).to_list(), (high - part["mean"]).to_list()]
     # A line of one mark is none, in the legend too.
-    keywords = (style.points() if part.height < 2 else style.line()) | (SMALL if thin else {})
+    keywords = (style.points() if part.height < 2 else style.line()) | (more or {})
     ax.errorbar(place, part["mean"], yerr=error, elinewidth=0.8, **keywords)
     hollow_marks(ax, place, part["mean"], part["hollow"], style)
 

@@ -34,6 +34,7 @@ class Summary:
         divergence: (column, features, layer) -> d(h), the mean over the seen clients.
         lower: the same of the lower bound of d_H.
         pairs: the same of d_HΔH by a search over pairs of networks.
+        floor: (column, layer) -> d(h) of whitened samples of one Gaussian law: estimation alone.
         after: (column, t) -> d(h) of the last layer after t test batches.
         differences: (comparison, column, layer) -> smaller − larger of `SHOWN`, one family.
         claimed: what is claimed in the mean over held-out clients, one family.
@@ -57,6 +58,7 @@ class Summary:
     divergence: Cells
     lower: Cells
     pairs: Cells
+    floor: Cells
     after: Cells
     differences: dict[tuple[str, str, str], Compared]
     claimed: dict[str, Compared]
@@ -88,7 +90,8 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     columns = [*map(column_of, clients), MEAN]
     layers = layer_order(of(frame, metric="divergence")["split"].drop_nulls())
     divergence = _by_layer(frame, behind, "divergence")
-    after = _after(frame, behind)
+    floor = _specific(frame, behind, "divergence_floor", "split")
+    after = _specific(frame, behind, "divergence_after", "samples")
     sums = by_column(summed(frame), behind, ["variant"])
     errors = by_column(of(frame, metric="external_error"), behind, ["variant"])
     last = layers[-1] if layers else INPUT
@@ -101,9 +104,10 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         divergence,
         _by_layer(frame, behind, "divergence_lower"),
         _by_layer(frame, behind, "pair_divergence"),
+        floor,
         after,
         compare(_pairs(divergence, columns, layers), "less"),
-        compare(_claimed(divergence, after, sums, last), "less"),
+        _claimed(divergence, floor, after, sums, last),
         compare({c: _sides(divergence, "client-specific", c, last) for c in columns[:-1]}, "less"),
         terms(frame),
         sums,
@@ -144,10 +148,11 @@ def _by_layer(frame: pl.DataFrame, behind: pl.DataFrame, metric: str) -> Cells:
     return {key: cell for key, cell in found.items() if cell.values or cell.diverged}
 
 
-def _after(frame: pl.DataFrame, behind: pl.DataFrame) -> Cells:
-    values = of(frame, metric="divergence_after").filter(pl.col("client").ne_missing(MIXTURE))
-    found = by_column(values, of(behind, bn_policy=POLICIES[1]), ["samples"])
-    return {(column, t): cell for (_, column, t), cell in found.items() if t is not None}
+def _specific(frame: pl.DataFrame, behind: pl.DataFrame, metric: str, by: str) -> Cells:
+    """(column, by) -> mean over the seen clients of what client-specific runs alone have."""
+    values = of(frame, metric=metric).filter(pl.col("client").ne_missing(MIXTURE))
+    found = by_column(values, of(behind, bn_policy=POLICIES[1]), [by])
+    return {(column, at): cell for (_, column, at), cell in found.items() if at is not None}
 
 
 def _sides(found: Cells, name: str, column: str, layer: str) -> tuple[Cell | None, Cell | None]:
@@ -161,14 +166,18 @@ def _pairs(found: Cells, columns: list[str], layers: list[str]) -> dict[Any, Any
     return {(name, c, layer): _sides(found, name, c, layer) for name, c, layer in keys}
 
 
-def _claimed(found: Cells, after: Cells, sums: Cells, last: str) -> dict[str, Any]:
+def _claimed(
+    found: Cells, floor: Cells, after: Cells, sums: Cells, last: str
+) -> dict[str, Compared]:
     """Divergence by features, by the number of test batches, and what it does to the terms."""
     pairs: dict[str, Any] = {name: _sides(found, name, MEAN, last) for name in SHOWN}
+    pairs["floor"] = (found.get((MEAN, "whitened", last)), floor.get((MEAN, last)))
     numbers = sorted({t for _, t in after})
     if len(numbers) > 1:
         pairs["batches"] = (after.get((MEAN, numbers[-1])), after.get((MEAN, numbers[0])))
     first, second = (sums.get((policy, MEAN, "16")) for policy in POLICIES)
-    return pairs | {"terms": (second, first)}
+    pairs["terms"] = (second, first)
+    return compare(pairs, {name: "greater" if name == "floor" else "less" for name in pairs})
 
 
 def _points(found: Cells, errors: Cells, clients: list[str], last: str) -> pl.DataFrame:
@@ -207,7 +216,8 @@ def _whole(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """The rows behind the section, of every seen client and seed."""
     wanted = ["held_out", "bn_policy", "seed", "metric", "client", "split", "variant"]
     numbers = ["samples", "value", "lower", "upper", "parameter", "note"]
-    distances = ["divergence", "divergence_lower", "divergence_after", "pair_divergence"]
+    distances = [f"divergence{more}" for more in ("", "_lower", "_floor", "_after")]
+    distances.append("pair_divergence")
     names = {"divergences": distances, "cross": ["cross_risk", "cross_error"]}
     names |= {"terms": ["term", "kind", "external_error"], "mixtures": ["mixture_risk"]}
     found = {}

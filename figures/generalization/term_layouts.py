@@ -13,14 +13,15 @@ from figures.generalization.summary import Summary
 from figures.tables import Layout, number, with_interval
 
 FUNCTIONS = {
-    "empirical risk": "theory.mixture_risk",
-    "half the divergence": "theory.mixture_divergence",
-    "ideal joint error": "theory.mixture_ideal_error",
+    "empirical risk": "theory.cross_losses_risk",
+    "half the divergence": "theory.proxy_a_distance",
+    "ideal joint error": "theory.oracle_ideal_error",
     "capacity of the divergence": "theory.divergence_capacity",
     "capacity of the risk": "theory.risk_capacity",
-    "total": "theory.Bound.total",
+    "total": "theory.generalization_bound",
 }
-"""Term -> what computes it, where records name nothing nearer."""
+"""Term -> what computes it; of a divergence by a search over pairs of networks see below."""
+PAIRS = "theory.pair_divergence"
 HEADINGS = {
     "empirical risk": "risk",
     "half the divergence": "½ divergence",
@@ -37,10 +38,13 @@ def term_tables(summary: Summary) -> list[Table]:
     return [_terms(summary), _routes(summary)]
 
 
-def computed_by(statement: str, term: str) -> str:
-    """The function behind a term."""
-    if statement == "18" and term == "half the divergence":
-        return "theory.corollary_iii9"
+def computed_by(statement: str, term: str, note: str | None) -> str:
+    """The function behind a term; `note` is how its record says that it was got."""
+    if term == "half the divergence":
+        if statement == "18":
+            return "theory.corollary_iii9"
+        if "d_HΔH" in (note or ""):
+            return PAIRS
     return FUNCTIONS.get(term, "")
 
 
@@ -61,11 +65,8 @@ def _terms(summary: Summary) -> Table:
         row["kind"] = {1.0: "bound", 0.0: "diagnostic"}.get(title, NONE)
         shown.append(row)
     frame = summary.terms.with_columns(
-        pl.struct("variant", "split")
-        .map_batches(
-            lambda keys: pl.Series([computed_by(k["variant"], k["split"]) for k in keys]),
-            pl.String,
-        )
+        pl.struct("variant", "split", "note")
+        .map_batches(lambda keys: pl.Series([computed_by(*k.values()) for k in keys]), pl.String)
         .alias("computed_by")
     )
     caption = (
@@ -110,7 +111,7 @@ def _routes(summary: Summary) -> Table:
         notes = part["note"].drop_nulls().unique(maintain_order=True).to_list()
         more = f" (and {len(notes) - 1} more, see the CSV of terms)" if len(notes) > 1 else ""
         row = {"statement": STATEMENTS.get((policy, statement), f"({statement})"), "term": term}
-        row["computed_by"] = computed_by(statement, term)
+        row["computed_by"] = computed_by(statement, term, notes[0] if notes else None)
         rows.append(row | {"route": notes[0] + more if notes else NONE})
     caption = (
         "How each term was got, in the words of the function that computes it; what stands after "

@@ -54,6 +54,16 @@ def divergences(policy, held_out, seed, layers=LAYERS, shift=0.0):
     return rows
 
 
+def floors(held_out, seed, layers=LAYERS, level=0.2):
+    """What is found between whitened samples of one Gaussian law."""
+    rows = []
+    for client in [c for c in CLIENTS if c != held_out]:
+        value = level + 0.02 * wobble("floor", held_out, client, seed)
+        where = {"client": client, "split": layers[-1], "variant": "whitened", "samples": 2000}
+        rows.append({"metric": "divergence_floor", "value": value, **where})
+    return rows
+
+
 def batches(held_out, seed, layers=LAYERS, shift=0.0, steps=STEPS):
     """What the last layer's divergence is after t test batches: it falls to that of all images."""
     rows = []
@@ -170,6 +180,7 @@ def measured(records, policy, held_out, seed, *, layers=LAYERS, shift=0.0, **mor
         rows += divergences(policy, held_out, seed, layers, shift)
         if policy != "aggregated":
             rows += batches(held_out, seed, layers, shift)
+            rows += floors(held_out, seed, layers, more.get("floor", 0.2))
         rows += pairs(policy, held_out, seed, layers, shift)
         rows += terms(policy, held_out, seed, shift)
         rows += errors(policy, held_out, seed, more.get("gain", 0.12))

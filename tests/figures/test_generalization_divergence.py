@@ -119,3 +119,19 @@ def test_divergence_by_batches_is_held_against_aggregated_bn():
     ]
     assert summary.claimed["batches"].difference.mean == pytest.approx(-0.55)
     assert "after 8 it is smaller than after 1" in claims(records)["divergence.batches"].claim
+
+
+def test_what_whitening_leaves_is_held_against_estimation_alone():
+    records = Records()
+    for seed in range(3):
+        rows = distances({"mnist": 0.5 + 0.01 * seed}, "whitened")
+        rows += distances({"mnist": 0.2}, "whitened", metric="divergence_floor")
+        run(records, "client_specific", seed, rows)
+    summary = made(records)
+    assert summary.floor["client mnist-m", "layer 2"].values == {0: 0.2, 1: 0.2, 2: 0.2}
+    found = claims(records)["divergence.whitened-floor"]
+    assert found.interval == pytest.approx(student([0.3, 0.31, 0.32])[1:])
+    assert found.verdict == "supported"
+    marks = layer_marks(summary).filter(series="floor", panel="client mnist-m")
+    assert marks.select("place", "mean").rows() == [(0.0, pytest.approx(0.2))]
+    assert "one Gaussian law" in content(summary).drawings["layers"].caption

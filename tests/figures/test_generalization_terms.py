@@ -7,6 +7,7 @@ from synthetic_generalization import OPTIONS, distances, run, statement, trained
 
 from figures.generalization import content, present, summarise
 from figures.generalization.draw_terms import bars
+from figures.generalization.term_layouts import FUNCTIONS, PAIRS, computed_by
 from figures.selection import of
 
 
@@ -62,11 +63,16 @@ def test_every_term_says_which_function_computes_it():
     assert routes["route"].str.starts_with("how ").sum() == 20  # four statements, five terms
 
 
+def test_a_divergence_of_pairs_names_their_search():
+    note = "Σ ω_i of 3 clients: held-out classifier, lower bound of d_HΔH: Clopper–Pearson"
+    assert computed_by("16", "half the divergence", note) == "theory.pair_divergence"
+    assert computed_by("16", "half the divergence", None) == "theory.proxy_a_distance"
+    assert computed_by("16", "total", note) == "theory.generalization_bound"
+
+
 def test_functions_that_tables_name_are_there():
     theory = pytest.importorskip("theory")
-    from figures.generalization.term_layouts import FUNCTIONS
-
-    for name in FUNCTIONS.values():
+    for name in (*FUNCTIONS.values(), PAIRS, "theory.corollary_iii9"):
         found = theory
         for part in name.split(".")[1:]:
             found = getattr(found, part)
