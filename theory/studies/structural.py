@@ -126,6 +126,6 @@ def structural_studies(quick: bool) -> list[tuple[str, dict[str, Any], float]]:
             "separation": 1.5,
             "seed": 0,
         }
-        seconds = len(strengths) * (0.2 if quick else 0.6)
+        seconds = len(strengths) * (0.3 if quick else 0.8)
         plan.append((f"structural model, {scenario}", config, seconds))
     return plan
