@@ -24,7 +24,7 @@ WHOLE = replace(
     look("client_specific"), label="client-specific BN, statistics of all images", dash=(0, (1, 2))
 )
 FLOOR = replace(look("whitened"), label="one Gaussian law, whitened", marker="_")
-WIDE: dict[str, Any] = {"markersize": 8, "markeredgewidth": 1.3, "capthick": 0.6}
+WIDE: dict[str, Any] = {"markersize": 8, "markeredgewidth": 1.3, "capsize": 0}
 WIDE |= {"markeredgecolor": FLOOR.colour}
 SMALL: dict[str, Any] = {"linewidth": 0.8, "markersize": 3.0}
 

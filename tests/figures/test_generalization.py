@@ -16,7 +16,6 @@ from written_files import in_order
 
 from figures.generalization import content, present, summarise
 from figures.generalization.draw_layers import layer_marks
-from figures.selection import of
 
 
 def made(records):
