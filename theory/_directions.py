@@ -29,6 +29,7 @@ _ENTRIES = 1 << 20  # of intervals × coordinates at a time: megabytes, and a se
 _HALVINGS = 40
 _EXTREME = 100.0  # logit of the weight: beyond any that is needed, and squares stay finite
 _NUDGE = 1e-8  # of |δ|: gives every coordinate a part, else w might miss the extreme variances
+_FLOOR = 2.0**-60  # the same for a δ that is about zero, far below the tolerance
 
 
 def best_direction(shared: Shared, tolerance: float) -> tuple[Float[Array, " r"], float]:
@@ -38,17 +39,17 @@ def best_direction(shared: Shared, tolerance: float) -> tuple[Float[Array, " r"]
     the coordinates is bounded: variances are wrong by at most `doubt` |w|².
     """
     a, delta = shared.shares, shared.delta
-    delta = np.where(delta < 0, -1, 1) * np.hypot(delta, _NUDGE * np.linalg.norm(delta))
+    least_part = max(_NUDGE * float(np.linalg.norm(delta)), _FLOOR)
+    delta = np.where(delta < 0, -1, 1) * np.hypot(delta, least_part)
     least, most = np.arcsin(np.sqrt([a.min(), a.max()])).tolist()
     edges = np.linspace(least, most, _FIRST + 1)
     left, right = edges[:-1], edges[1:]
-    best, lower, closed = delta, 0.0, 0.0
+    # First the family's middle and its ends.
+    best, lower = _best(shared, delta / _line(a, np.array([[0.0], [-_EXTREME], [_EXTREME]]), a))
+    closed = 0.0
     for turn in range(_ROUNDS):
         w, upper = _bounds(shared, delta, left, right)
-        values = greatest_gap(*_along(shared, w))
-        at = int(values.argmax())
-        if values[at] > lower:
-            best, lower = w[at], float(values[at])
+        best, lower = max((best, lower), _best(shared, w), key=lambda pair: pair[1])
         left_open = upper > lower + tolerance
         many = 4 * int(left_open.sum()) * len(a) > _ENTRIES
         if not left_open.any() or many or turn == _ROUNDS - 1:
@@ -71,26 +72,37 @@ def shown_by(
     q's mass by less than `doubt`, and a shift of the means by less than itself.
     """
     gap, s, t = _along(shared, w)
-    doubt = float(shared.doubt.max())
+    squares = w * w
+    doubt = squares @ shared.doubt / squares.sum(axis=1)
     narrow = np.sqrt(np.minimum(s, t) ** 2 + doubt)
-    value = float(told_apart(gap, narrow, np.maximum(s, t)).max())
-    return max(value - 2 * (doubt + _shift(shared)) - ROUNDING, 0.0)
+    value = float((told_apart(gap, narrow, np.maximum(s, t)) - 2 * doubt).max())
+    return max(value - 2 * _shift(shared) - ROUNDING, 0.0)
 
 
 def _bounds(shared: Shared, delta: Array, left: Array, right: Array) -> tuple[Array, Array]:
     """Per interval of θ a direction of the family, and an upper bound of the greatest gap."""
     a, doubt = shared.shares, float(shared.doubt.max())
-    low, high = np.sin(left) ** 2, np.sin(right) ** 2
-    logits = _logits(a, delta / np.linalg.norm(delta), (low + high) / 2)
+    low, high = np.sin(left) ** 2 - doubt, np.sin(right) ** 2 + doubt
+    # At an end the best weight for an exact variance is useless for one with a doubt.
+    inner = np.sort([a.min() + 4 * doubt, a.max() - 4 * doubt])
+    target = np.clip((low + high) / 2, *inner)
+    logits = _logits(a, delta / np.linalg.norm(delta), target)
     ends = np.stack([_line(a, logits, low), _line(a, logits, high)])
     w = delta / _line(a, logits[:, None], a)
-    most = np.sqrt((w @ delta) * ends.max(axis=0)) * (1 + 1e-12) + _shift(shared)
+    most = np.minimum(np.sqrt((w @ delta) * ends.max(axis=0)), np.linalg.norm(delta))
+    most = most * (1 + 1e-12) + _shift(shared)
     corners = [
         greatest_gap(most, np.sqrt(s), np.sqrt(t))
-        for s in (np.maximum(low - doubt, 0.0), high + doubt)
-        for t in (np.maximum(1 - high - doubt, 0.0), 1 - low + doubt)
+        for s in (np.maximum(low, 0.0), high)
+        for t in (np.maximum(1 - high, 0.0), 1 - low)
     ]
     return w, np.max(corners, axis=0)
+
+
+def _best(shared: Shared, w: Float[Array, "k r"]) -> tuple[Float[Array, " r"], float]:
+    values = greatest_gap(*_along(shared, w))
+    at = int(values.argmax())
+    return w[at], float(values[at])
 
 
 def _line(a: Array, logit: Array, at: Array) -> Array:

@@ -38,7 +38,8 @@ def half_space_gap(p: Gaussian | Anything, q: Gaussian | Anything) -> Enclosure:
         return _centred(p, q)
     w, upper = best_direction(shared, _TOLERANCE)
     method = "best direction by splitting the range of its variance" + shared.remark
-    return around(shown_by(shared, w[None]), upper, method)
+    lower = shown_by(shared, np.vstack([w, np.eye(len(w))]))  # an axis may have less rounding
+    return around(lower, upper, method)
 
 
 def _separated(shared: Shared) -> Enclosure:

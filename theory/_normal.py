@@ -13,6 +13,7 @@ from theory._validate import as_real_array, as_vector
 Array = np.ndarray
 
 _STRAY = 2.0**-40  # of the means' gap: less of it in a null space is rounding
+_ROUNDED = 2.0**-48  # of the means: what their difference may lack
 _FAR = 2.0**10  # standard deviations, or half of them: beyond, laws are apart in float64
 
 
@@ -105,6 +106,8 @@ def share(p: Gaussian | Anything, q: Gaussian | Anything) -> Shared | None:
     with np.errstate(under="ignore", over="ignore"):
         one, other = (np.ldexp(s.covariance[own], exponents) for s in (p, q))
         gap = np.clip(np.ldexp(gap[alive], scales + 1), -_FAR, _FAR)
+        sizes = (np.ldexp(np.abs(law.mean[alive]), scales).max(initial=0.0) for law in (p, q))
+        rounding = _ROUNDED * max(map(float, sizes))
     if stuck or not len(alive):
         none = np.zeros(0)
         empty = np.zeros((len(alive), 0))
@@ -116,7 +119,7 @@ def share(p: Gaussian | Anything, q: Gaussian | Anything) -> Shared | None:
     doubt = (off[0] + off[1] + e_p.sum(axis=1) + e_q.sum(axis=1)) / sizes
     v = v / np.sqrt(sizes)
     rest = null @ (null.T @ gap)
-    stray = float(np.abs(rest).max(initial=0.0)) > _STRAY * float(np.abs(gap).max())
+    stray = float(np.abs(rest).max()) > _STRAY * float(np.abs(gap).max()) + rounding
     return Shared(
         gap,
         one,

@@ -78,6 +78,7 @@ def likely_lines(shared: Shared) -> Float[Array, "k r"]:
     lines = np.eye(len(a))
     if not delta.any():
         return lines
+    delta = delta / np.abs(delta).max()  # squares might underflow
     some = [delta, delta / np.maximum(a, _SAFE), delta / np.maximum(1 - a, _SAFE)]
     return np.vstack([lines, *some, best_direction(shared, 1e-5)[0]])
 
@@ -109,4 +110,4 @@ def _above(shared: Shared, bhattacharyya: float) -> float:
         by_information.append(math.sqrt(float(information.sum()) / 4))
     hellinger, covariances = (math.sqrt(-math.expm1(2 * end)) for end in (bhattacharyya, still))
     triangle = [means + covariances for means in by_means]
-    return min(hellinger, *by_information, *triangle)
+    return min([hellinger, *by_information, *triangle])
