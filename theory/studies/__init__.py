@@ -11,6 +11,7 @@ from theory.studies.dynamics import dynamics
 from theory.studies.exact import exact
 from theory.studies.gaussian_bounds import gaussian_bounds
 from theory.studies.graphs import graphs
+from theory.studies.layers import divergence_rows
 from theory.studies.local_steps import local_steps
 from theory.studies.plans import causal_plan, generalization_plan
 from theory.studies.points import principal
@@ -30,6 +31,7 @@ __all__ = [
     "causal_plan",
     "convergence_plan",
     "describe",
+    "divergence_rows",
     "generalization_plan",
     "principal",
     "structural_data",
