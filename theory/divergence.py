@@ -37,7 +37,7 @@ def half_space_divergence(p: Gaussian | Anything, q: Gaussian | Anything) -> Enc
     - equal means: an extreme eigenvector of S_p^{-1}S_q, and d_H ≤ 1.
 
     Elsewhere it is in the one-parameter family w = (sS_p + tS_q)^{-1}δ of Anderson and Bahadur
-    (1962), which is searched; Cauchy–Schwarz, (w·δ)² ≤ δᵀ(sS_p + tS_q)^{-1}δ · wᵀ(sS_p + tS_q)w,
+    (1962), the inverse being that of a positive definite matrix, which is searched; Cauchy–Schwarz, (w·δ)² ≤ δᵀ(sS_p + tS_q)^{-1}δ · wᵀ(sS_p + tS_q)w,
     bounds every direction outside it, so that the upper end is no mere total variation but within
     about 1e-7 of the lower one. A law may be singular; 2 means that half-spaces tell the laws apart
     for certain.
@@ -80,8 +80,8 @@ def homogeneous_pair_divergence(p: ArrayLike, q: ArrayLike) -> Enclosure:
 
         d_HΔH = (8/π) arctan √ρ − 2 = (8/π) arctan tanh(ln κ / 8).
 
-    It is 0 for proportional covariances alone (always for d = 1), and 2 where one law is singular
-    in a direction in which the other is not.
+    It is 0 for proportional covariances alone (so for d = 1, but for a point against a law that
+    varies), and 2 where one law is singular in a direction in which the other is not.
 
     Args:
         p: (d, d) covariance S_p, exact as given, or λ for λI.
