@@ -37,10 +37,10 @@ def half_space_divergence(p: Gaussian | Anything, q: Gaussian | Anything) -> Enc
     - equal means: an extreme eigenvector of S_p^{-1}S_q, and d_H ≤ 1.
 
     Elsewhere it is in the one-parameter family w = (sS_p + tS_q)^{-1}δ of Anderson and Bahadur
-    (1962), the inverse being that of a positive definite matrix, which is searched; Cauchy–Schwarz, (w·δ)² ≤ δᵀ(sS_p + tS_q)^{-1}δ · wᵀ(sS_p + tS_q)w,
-    bounds every direction outside it, so that the upper end is no mere total variation but within
-    about 1e-7 of the lower one. A law may be singular; 2 means that half-spaces tell the laws apart
-    for certain.
+    (1962), the matrix positive definite, which is searched; Cauchy–Schwarz,
+    (w·δ)² ≤ δᵀ(sS_p + tS_q)^{-1}δ · wᵀ(sS_p + tS_q)w, bounds every direction outside it. So the
+    upper end is no mere total variation but within about 1e-7 of the lower one, more where
+    rounding is. A law may be singular; 2 means that half-spaces tell the laws apart for certain.
 
     Raises:
         TypeError: no `Gaussian`.
