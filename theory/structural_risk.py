@@ -145,6 +145,8 @@ def _linear_risk(model: StructuralModel, offset: float, weights: Array) -> float
     u = model.unseen
     slope, at = u.scale * weights, offset + weights @ u.shift
     size, mean = np.linalg.norm(slope), slope @ u.direction(model.content)
+    if size == 0:  # a nuisance that undoes the content: one label for all
+        return 1 - u.label_rate if at > 0 else u.label_rate
     wrong = ndtr(-(at + mean) / size), ndtr((at - mean) / size)
     return float(u.label_rate * wrong[0] + (1 - u.label_rate) * wrong[1])
 

@@ -123,6 +123,17 @@ def test_two_points_err_as_often_as_their_order_does():
     assert risk.value == pytest.approx(wanted, abs=1e-12)
 
 
+def test_features_that_say_nothing_leave_the_likelier_label():
+    def model(rate):
+        return StructuralModel((0.0, 1.0), (Domain(rate, nuisance=-1.0),), Domain(0.7))
+
+    for answer in ("observational", "backdoor", "do_s"):
+        assert structural_risk(model(0.6), answer).value == pytest.approx(0.3, abs=1e-12)
+        assert structural_risk(model(0.4), answer).value == pytest.approx(0.7, abs=1e-12)
+        assert structural_risk(model(0.5), answer).value == pytest.approx(0.7, abs=1e-12)
+    assert structural_risk(model(0.6), "do_s", 4).value == pytest.approx(0.3, abs=1e-12)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c[0])
 def test_many_points_give_the_population_s_risk(case):
     model = structural_model(*case)
