@@ -114,7 +114,7 @@ def test_the_intervals_cover_in_500_draws(short_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("laws", [same_law, same_covariance, same_mean])
 def test_the_intervals_cover_with_all_strengths(laws):
-    found = simulate(laws, 3000, seed=6)
+    found = simulate(laws, 1500, seed=6)
     check(found)
     if laws is same_law:
         check_null(found)
