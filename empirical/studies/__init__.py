@@ -8,9 +8,11 @@ from empirical.studies.grid import GRID, METHODS
 from empirical.studies.label_shift import label_shift_study
 from empirical.studies.part import study_clients
 from empirical.studies.sections import (
+    causal_plan,
     compatibility_plan,
     convergence_trainings,
     external_plan,
+    generalization_plan,
     internal_plan,
 )
 from empirical.studies.structural import structural_study, structural_trainings
@@ -36,6 +38,7 @@ __all__ = [
     "Study",
     "analysis_plan",
     "at_edge",
+    "causal_plan",
     "check_clients",
     "choose",
     "compatibility_plan",
@@ -43,6 +46,7 @@ __all__ = [
     "divergence_data",
     "external_plan",
     "external_study",
+    "generalization_plan",
     "internal_plan",
     "label_shift_study",
     "origin",

@@ -47,20 +47,19 @@ def label_shift_study(
         report: takes the fraction done.
 
     Returns:
-        What a reader should know.
+        What a reader should know, such as ratios left out because images are too few.
 
     Raises:
-        ValueError: what the config names is not there or does not fit the state; no ratio or no
-            draw; a client that has too few images, or lacks a class in either split.
+        ValueError: what the config names is not there or does not fit the state; no draw, or a
+            ratio below 1; a client whose images allow none of the ratios.
         DivergedError: a ValueError; what the model computes is not finite.
     """
-    nets, ratios = Networks(config, clients, state), config["ratios"]
-    draws = config["draws"]
+    nets, draws = Networks(config, clients, state), config["draws"]
     if not (is_whole(draws) and draws >= 1):
         raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}")
     base = derive(config["training"]["schedule"]["seed"], "label_shift", nets.unseen.name)
     seeds = [derive(base, "draw", draw) for draw in range(draws)]
-    size = _size(nets.unseen, ratios, seeds)
+    ratios, size = _possible(nets.unseen, config["ratios"], seeds)
     drawn = []
     for done, seed in enumerate(seeds, start=1):
         drawn.append(_accuracies(nets, ratios, seed, size))
@@ -80,21 +79,40 @@ def label_shift_study(
         for variant in VARIANTS
     )
     whole = len(nets.unseen.test)
-    return (f"label shift is drawn with {size} of the {whole} test images at every ratio",)
+    notes = [f"label shift is drawn with {size} of the {whole} test images at every ratio"]
+    if len(ratios) < len(config["ratios"]):
+        left = ", ".join(f"{ratio:g}" for ratio in config["ratios"] if ratio not in ratios)
+        notes.append(f"too few images of '{nets.unseen.name}' for classes skewed by {left}")
+    return tuple(notes)
 
 
-def _size(client: Client, ratios: Sequence[Ratio], seeds: Sequence[int]) -> int:
-    """The number of images that every draw and its balanced counterpart allow."""
-    if not ratios:
-        raise ValueError("there is no ratio to skew the classes by: give one or more, such as 10")
-    sizes = [largest_skewed(client.test, ratio, seed) for ratio in ratios for seed in seeds]
-    size = min(*sizes, *(largest_skewed(client.train, 1, seed) for seed in seeds))
-    if size < 2:
-        raise ValueError(
-            f"client '{client.name}' has too few images of each class for the ratio "
-            f"{max(ratios):g}: give smaller ratios"
-        )
-    return size
+def _possible(
+    client: Client, ratios: Sequence[Ratio], seeds: Sequence[int]
+) -> tuple[list[Ratio], int]:
+    """The ratios for which there are images, and how many every draw of them allows."""
+    left = sorted(ratios)
+    while left:
+        sizes = [largest_skewed(client.test, ratio, seed) for ratio in left for seed in seeds]
+        size = min(*sizes, *(largest_skewed(client.train, 1, seed) for seed in seeds))
+        if size >= 2 and all(
+            _leaves_all(client, ratio, seed, size) for ratio in left for seed in seeds
+        ):
+            return left, size
+        left.pop()
+    raise ValueError(
+        f"client '{client.name}' has too few images of each class to skew them by any of the "
+        f"{len(ratios)} ratios: give more images, or ratios from 1"
+    )
+
+
+def _leaves_all(client: Client, ratio: Ratio, seed: int, size: int) -> bool:
+    """Whether so many images hold one of the rarest class, in both splits."""
+    try:
+        skewed(client.test, ratio, seed, size)
+        skewed(client.train, 1, seed, size)
+    except ValueError:
+        return False
+    return True
 
 
 def _accuracies(

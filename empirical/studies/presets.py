@@ -18,6 +18,8 @@ class Size:
         epochs: local epochs in total, where their number in a round varies.
         lrs, local_epochs, fractions, per_domain, momenta, batch_sizes: what the analysis varies.
         orders: of the images of an external client.
+        layers, pairs, test_batches: what of the divergence is estimated (see `divergence_data`).
+        ratios, draws: of label shift (see `label_shift_study`).
     """
 
     rounds: int
@@ -33,6 +35,11 @@ class Size:
     momenta: tuple[float, ...] = ()
     batch_sizes: tuple[int, ...] = ()
     orders: tuple[str, ...] = ("shuffled", "sorted", "drifting")
+    layers: str = "all"
+    pairs: bool = True
+    test_batches: tuple[int, ...] = (1, 2, 4, 8, 15)
+    ratios: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+    draws: int = 5
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,8 @@ PRESETS: dict[str, Preset] = {
             "internal": Size(rounds=5, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
             "external": Size(rounds=1, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
             "analysis": Size(rounds=1, seeds=2, folds=1, **_BRIEF),
+            "generalization": Size(rounds=1, seeds=1, folds=1, layers="last", pairs=False),
+            "causal": Size(rounds=1, seeds=1, folds=1, ratios=(1.0, 10.0, 50.0), draws=2),
             "tuning": Size(rounds=1, seeds=1),
         },
     ),
@@ -86,6 +95,8 @@ PRESETS: dict[str, Preset] = {
             "internal": Size(rounds=20, seeds=3),
             "external": Size(rounds=20, seeds=3, measure_every=5, folds="all"),
             "analysis": Size(rounds=20, seeds=3, measure_every=5, **_WHOLE),
+            "generalization": Size(rounds=20, seeds=3, measure_every=5, folds="all"),
+            "causal": Size(rounds=20, seeds=3, measure_every=5),
             "tuning": Size(rounds=20, seeds=1, measure_every=20),
         },
     ),
@@ -99,6 +110,8 @@ PRESETS: dict[str, Preset] = {
             "internal": Size(rounds=100, seeds=5),
             "external": Size(rounds=100, seeds=5, measure_every=5, folds="all"),
             "analysis": Size(rounds=100, seeds=5, measure_every=5, folds="all", **_WHOLE),
+            "generalization": Size(rounds=100, seeds=5, measure_every=5, folds="all"),
+            "causal": Size(rounds=100, seeds=5, measure_every=5, folds="all"),
             "tuning": Size(rounds=20, seeds=1, measure_every=20),
         },
     ),
@@ -108,6 +121,8 @@ PRESETS: dict[str, Preset] = {
 _EPOCH = {"compact_cnn": 0.16, "digits_cnn": 2.6}
 _MEASURED = {"compact_cnn": 0.14, "digits_cnn": 1.1}
 _SERVED = {"compact_cnn": 0.4, "digits_cnn": 2.5}
+# Of one variant of features: all hidden layers; as much again for pairs at the last one.
+_ESTIMATED = {"compact_cnn": 3.0, "digits_cnn": 30.0}
 # How much longer a method's epoch takes than FedAvg's.
 _LONGER = {"scaffold": 1.1, "moon": 2.2, "feddc": 1.1, "perfedavg": 2.0}
 
@@ -126,3 +141,15 @@ def seconds_of_training(config: Mapping[str, Any], clients: int) -> float:
 def seconds_of_serving(model: str) -> float:
     """About how long serving 1,000 images once takes on one core."""
     return _SERVED[model]
+
+
+def seconds_of_divergence(training: Mapping[str, Any], size: Size) -> float:
+    """About how long features and the estimates on them take on one core."""
+    variants = 3 if training["bn_policy"] == "client_specific" else 1
+    layers = 1.0 if size.layers == "all" else 0.3
+    return (layers + size.pairs) * (1 + variants) * _ESTIMATED[training["model"]]
+
+
+def seconds_of_label_shift(model: str, size: Size) -> float:
+    """About how long serving skewed streams takes on one core; each has some 300 images."""
+    return 0.6 * size.draws * (len(size.ratios) + 1) * _SERVED[model]

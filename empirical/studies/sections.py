@@ -1,15 +1,17 @@
-"""The plans of the sections `convergence` (its trainings), `compatibility`, `internal`, `external`.
+"""The plans of the sections, but for `analysis`: their trainings and what follows from these.
 
 Every plan names its runs by config alone, so that sections share those whose configs agree.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from empirical.methods import COMPARED
 from empirical.serving import Serving
 from empirical.studies.grid import registered
 from empirical.studies.presets import Size
-from empirical.studies.study import Setting, Study, served, unique
+from empirical.studies.structural import structural_trainings
+from empirical.studies.study import Setting, Study, diverging, served, shifted, unique
 
 BASIC = (Serving("server"), Serving("adapted"))
 """How every method serves the client outside: the server's statistics, and Eqs. (3), (4)."""
@@ -56,6 +58,36 @@ def internal_plan(setting: Setting) -> list[Study]:
         for seed in setting.runs(size)
         for policy in method.bn_policies
     )
+
+
+def generalization_plan(setting: Setting) -> list[Study]:
+    """FedAvg with each policy, one client held out in turn: divergences, terms of the bounds."""
+    size = setting.size("generalization")
+    return unique(_followed(setting, size, COMPARED, diverging))
+
+
+def causal_plan(setting: Setting) -> list[Study]:
+    """FedAvg with client-specific BN, one client held out in turn, then served with skewed classes.
+
+    After these the trainings on draws of the structural model.
+    """
+    outside = unique(_followed(setting, setting.size("causal"), COMPARED[1:], shifted))
+    return [*outside, *structural_trainings(setting)]
+
+
+def _followed(
+    setting: Setting,
+    size: Size,
+    policies: Sequence[str],
+    follow: Callable[[Mapping[str, Any], Size], Study],
+) -> Iterator[Study]:
+    for seed in setting.runs(size):
+        for left_out in setting.held_out(size):
+            for policy in policies:
+                schedule = setting.schedule(size, seed)
+                config = setting.training("fedavg", policy, schedule, held_out=left_out)
+                yield setting.trained(config)
+                yield follow(config, size)
 
 
 def _held_out(setting: Setting, size: Size) -> list[Study]:

@@ -11,7 +11,14 @@ from empirical.checks import is_whole
 from empirical.registry import find
 from empirical.schedule import Schedule
 from empirical.serving import Serving
-from empirical.studies.presets import PRESETS, Size, seconds_of_serving, seconds_of_training
+from empirical.studies.presets import (
+    PRESETS,
+    Size,
+    seconds_of_divergence,
+    seconds_of_label_shift,
+    seconds_of_serving,
+    seconds_of_training,
+)
 from empirical.tuned import choices
 
 PROJECTION = 256
@@ -128,6 +135,22 @@ def served(training: Mapping[str, Any], servings: Sequence[Serving]) -> Study:
     config["serving"] = [asdict(serving) for serving in servings]
     label = f"outside: {said(training)}"
     return Study(label, config, len(servings) * seconds_of_serving(training["model"]))
+
+
+def diverging(training: Mapping[str, Any], size: Size) -> Study:
+    """The run that estimates divergences and bounds from a training's checkpoint."""
+    config = {"study": "divergence", "training": dict(training), "held_out": training["held_out"]}
+    config |= {"batches": list(size.test_batches), "capacity": "linear", "delta": 0.05}
+    config |= {"layers": size.layers, "pairs": size.pairs}
+    return Study(f"divergence: {said(training)}", config, seconds_of_divergence(training, size))
+
+
+def shifted(training: Mapping[str, Any], size: Size) -> Study:
+    """The run that serves the client left out from streams with skewed classes."""
+    config = {"study": "label_shift", "training": dict(training), "held_out": training["held_out"]}
+    config |= {"ratios": list(size.ratios), "draws": size.draws}
+    seconds = seconds_of_label_shift(training["model"], size)
+    return Study(f"label shift: {said(training)}", config, seconds)
 
 
 def all_settings(algorithm: str) -> dict[str, Any]:

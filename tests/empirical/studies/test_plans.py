@@ -14,9 +14,11 @@ from empirical.studies import (
     METHODS,
     Setting,
     analysis_plan,
+    causal_plan,
     compatibility_plan,
     convergence_trainings,
     external_plan,
+    generalization_plan,
     internal_plan,
     tuning_plan,
 )
@@ -30,6 +32,8 @@ PLANS = {
     "external": external_plan,
     "analysis": analysis_plan,
     "tuning": tuning_plan,
+    "generalization": generalization_plan,
+    "causal": causal_plan,
 }
 
 
@@ -79,7 +83,9 @@ def test_all_nine_methods_are_there():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", ["convergence", "compatibility", "internal", "external", "tuning"])
+@pytest.mark.parametrize(
+    "name", ["convergence", "compatibility", "internal", "external", "tuning", "generalization"]
+)
 def test_the_two_columns_differ_in_the_policy_alone(preset, name):
     pairs = defaultdict(list)
     for config in trainings(planned(name, preset)):
@@ -146,6 +152,55 @@ def test_internal_has_the_runs_of_convergence_and_external_those_of_compatibilit
     assert both == compatibility
     served = [{key(c) for c in outside(planned(name))} for name in ("compatibility", "external")]
     assert served[0] < served[1]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    ("name", "study", "policies"),
+    [
+        ("generalization", "divergence", {"aggregated", "client_specific"}),
+        ("causal", "label_shift", {"client_specific"}),
+    ],
+)
+def test_each_training_is_followed_by_what_it_is_made_for(preset, name, study, policies):
+    plan = [s.config for s in planned(name, preset) if s.config["study"] != "structural_training"]
+    firsts, seconds = plan[::2], plan[1::2]
+    assert len(firsts) == len(seconds) and all(c["study"] == "training" for c in firsts)
+    for training, config in zip(firsts, seconds, strict=True):
+        assert config["study"] == study and config["training"] == training
+        assert config["held_out"] == training["held_out"] and training["algorithm"] == "fedavg"
+    assert {config["bn_policy"] for config in firsts} == policies
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["generalization", "causal"])
+def test_divergence_and_label_shift_start_from_runs_that_other_sections_have(preset, name):
+    known = {key(c) for c in trainings(planned("compatibility", preset))}
+    if name == "generalization" and preset != "quick":
+        known = {key(c) for c in trainings(planned("external", preset))}
+    found = {key(c) for c in trainings(planned(name, preset))}
+    assert found and found <= known
+
+
+def test_generalization_holds_every_client_out_and_causal_two():
+    folds = {
+        name: {c["held_out"] for c in trainings(planned(name))}
+        for name in ("generalization", "causal")
+    }
+    assert folds == {"generalization": set(CLIENTS), "causal": {"mnist-m", "synth-digits"}}
+
+
+def test_the_structural_model_is_trained_on_in_causal_alone():
+    def there(name):
+        return {s.config["study"] for s in planned(name)} >= {"structural_training"}
+
+    assert [name for name in PLANS if there(name)] == ["causal"]
+
+
+@pytest.mark.parametrize("name", ["generalization", "causal"])
+def test_what_quick_measures_is_planned_to_fit_a_minute_on_two_cores(name):
+    # Half of it at most, for the theory's own studies come on top.
+    assert sum(study.seconds for study in planned(name, "quick")) / 2 < 25
 
 
 def test_the_analysis_starts_from_runs_of_the_other_sections():
@@ -275,7 +330,9 @@ def test_what_cannot_be_planned_is_refused(other, words):
         setting(**other)
 
 
-@pytest.mark.parametrize("name", ["compatibility", "external", "analysis"])
+@pytest.mark.parametrize(
+    "name", ["compatibility", "external", "analysis", "generalization", "causal"]
+)
 def test_two_clients_are_too_few_to_hold_one_out(name):
     few = Setting("default", "pair", ("a", "b"), "0" * 64)
     with pytest.raises(ValueError, match="needs at least 3"):
