@@ -17,7 +17,7 @@ from figures.causal.layouts import column_titles, tables
 from figures.causal.summary import Summary, summarise
 from figures.experiments.measures import POLICIES
 from figures.experiments.product import Content, Drawing, Product, publish
-from figures.experiments.wide import MEAN
+from figures.experiments.wide import MEAN, WIDEST
 
 __all__ = ["Summary", "content", "present", "summarise"]
 
@@ -71,9 +71,8 @@ def drawings(summary: Summary) -> dict[str, Drawing]:
     if marks["mean"].count():
         made["distance"] = lambda: distances(marks, found.scenarios)
     if any(cell.values for cell in skew.cells.values()):
-        titles = column_titles(skew)
-        if len(titles) > 2:  # the mean is in the table; each client has a column
-            titles = {column: title for column, title in titles.items() if column != MEAN}
+        titles = {c: f"{name} held out" for c, name in column_titles(skew).items() if c != MEAN}
+        titles = dict(list(titles.items())[:WIDEST])
         made["label_shift"] = lambda: label_shift(skew, titles)
     return {
         name: Drawing(HEADINGS[name], caption(name, graphs, found, skew), make)

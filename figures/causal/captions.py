@@ -7,7 +7,7 @@ from figures.causal.skew import Skew
 from figures.causal.structural import Structural
 from figures.experiments.cells import Cell
 from figures.experiments.names import BN, client_titles
-from figures.experiments.wide import MEAN, column_of
+from figures.experiments.wide import MEAN, WIDEST, column_of
 from figures.experiments.words import WITHIN, counts, hollow, means, what_diverged
 
 HEADINGS = {
@@ -97,6 +97,7 @@ def _distance(found: Structural) -> str:
 def _label_shift(skew: Skew) -> str:
     drawn = skew.cells.values()
     names = {column_of(name): title for name, title in client_titles(skew.clients).items()}
+    more = " The table has more clients." if len(skew.clients) > WIDEST else ""
     lost: dict[str, Cell] = {}
     for (_, column, _ratio), cell in skew.cells.items():
         if column != MEAN:
@@ -106,8 +107,8 @@ def _label_shift(skew: Skew) -> str:
         "itself, whose classes are skewed; as many other images of the same client, all classes "
         "alike; the server. All are scored on the same skewed images. Below, the harm: balanced "
         "minus skewed, paired by seed, one scale for all. Lines: "
-        f"{means(counts(drawn), 'bands')}{hollow(drawn)}. "
-        f"Accuracies {WITHIN}.{what_diverged(lost)}"
+        f"{means(counts(drawn), 'bars and bands')}{hollow(drawn)}. "
+        f"Accuracies {WITHIN}.{what_diverged(lost)}{more}"
     )
 
 

@@ -18,8 +18,9 @@ from figures.experiments.wide import MEAN, column_of
 
 PROVEN = ("step.", "answers.")
 """Ids (their beginnings) of the statements that are proven: a violation is a bug."""
-GRAPHS, ANSWERS, BATCHES, DISTANCE, SKEW = (
-    f"figures/{name}.pdf" for name in ("graphs", "answers", "batch_size", "distance", "label_shift")
+GRAPHS, STEPS, ANSWERS, BATCHES, DISTANCE, SKEW = (
+    f"figures/{name}.pdf"
+    for name in ("graphs", "steps", "answers", "batch_size", "distance", "label_shift")
 )
 PROPOSITION = "UniFed, Proposition III.10, Fig. 2"
 TWENTY = "UniFed, Eq. (20), Fig. 2"
@@ -54,7 +55,8 @@ def steps(graphs: Graphs) -> Iterator[Claim]:
         source = TWENTY if row["step"].endswith((".X", ".D", ".F")) else PROPOSITION
         verdict = "certified" if consistent else "violated"
         words = said[0].upper() + said[1:]
-        yield Claim(_identity(row, taken), words, source, path, None, verdict, GRAPHS)
+        figure = GRAPHS if row["graph"] in graphs.names else STEPS
+        yield Claim(_identity(row, taken), words, source, path, None, verdict, figure)
 
 
 def _the(rule: str) -> str:

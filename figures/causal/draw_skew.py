@@ -59,9 +59,16 @@ def label_shift(found: Skew, titles: dict[str, str]) -> Figure:
 
 
 def _accuracy(ax: Axes, found: Skew, column: str) -> None:
-    for way in WAYS:
+    """Bars, beside one another: the bands of three wide intervals would hide one another."""
+    for k, way in enumerate(WAYS):
         there = [(r, c) for r in found.ratios if (c := found.cells.get((way, column, r)))]
-        _line(ax, [(ratio, mark(cell)) for ratio, cell in there], LOOKS[way])
+        shown = _drawn([(ratio * 1.05 ** (k - 1), mark(cell)) for ratio, cell in there])
+        if shown:
+            x, mean, low, high, lacking = shown
+            error = [[m - e for m, e in zip(mean, low, strict=True)]]
+            error += [[e - m for m, e in zip(mean, high, strict=True)]]
+            ax.errorbar(x, mean, yerr=error, **LOOKS[way].line(), elinewidth=0.8)
+            hollow_marks(ax, x, mean, lacking, LOOKS[way])
     ax.set_ylim(*limited(ax.get_ylim(), (0.0, 100.0)))
     ax.yaxis.set_major_locator(MaxNLocator(5))
 
@@ -74,21 +81,24 @@ def _harm(ax: Axes, found: Skew, column: str) -> None:
         if one is not None:
             shown.append((ratio, difference_mark(one, *sides)))
     ax.axhline(0.0, color=INK, linewidth=0.8, linestyle=":")
-    _line(ax, shown, HARM)
+    drawn = _drawn(shown)
+    if drawn:
+        x, mean, low, high, lacking = drawn
+        ax.plot(x, mean, **HARM.line())
+        ax.fill_between(x, low, high, **HARM.band())
+        hollow_marks(ax, x, mean, lacking, HARM)
 
 
-def _line(ax: Axes, shown: Sequence[tuple[float, dict[str, Any]]], style: Look) -> None:
-    """Means with intervals over the ratio; hollow where seeds lack."""
-    drawn = [(ratio, one) for ratio, one in shown if one["mean"] is not None]
-    if not drawn:
-        return
-    x, mean = [ratio for ratio, _ in drawn], [one["mean"] for _, one in drawn]
+def _drawn(marks: Sequence[tuple[float, dict[str, Any]]]) -> tuple[list[Any], ...] | None:
+    """Places, means, lower and upper ends, and where seeds lack; None without a mean."""
+    there = [(x, one) for x, one in marks if one["mean"] is not None]
+    if not there:
+        return None
     low, high = (
-        [m["mean"] if m[e] is None else m[e] for _, m in drawn] for e in ("lower", "upper")
+        [m["mean"] if m[e] is None else m[e] for _, m in there] for e in ("lower", "upper")
     )
-    ax.plot(x, mean, **style.line())
-    ax.fill_between(x, low, high, **style.band())
-    hollow_marks(ax, x, mean, [one["hollow"] for _, one in drawn], style)
+    x, mean = [x for x, _ in there], [one["mean"] for _, one in there]
+    return x, mean, low, high, [one["hollow"] for _, one in there]
 
 
 def _same_limits(axes: Sequence[Axes]) -> None:

@@ -24,7 +24,7 @@ NETS = {
     "alone": Look("client-specific BN, each batch alone", look(POLICIES[1]).colour, ":", "^"),
 }
 ESTIMATED = Look("do(S), statistics of a batch", look("do_s").colour, "-", "P")
-SIMULATED: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 2.8, "zorder": 3}
+SIMULATED: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 2.8, "zorder": 2.02}
 SIMULATED |= {"markerfacecolor": "white", "markeredgewidth": 0.7, "elinewidth": 0.7, "capsize": 1.5}
 WIDE = {"linewidth": 2.6}
 Mark = tuple[float | int, Cell]
@@ -79,10 +79,10 @@ def batch_sizes(found: Structural) -> Figure:
 
 
 def strength_of(found: Structural, scenario: str) -> float | None:
-    """The strength at which batches are shown: the networks', else the largest with batches."""
+    """The strength at which batches are shown: the networks', else the largest of the answers."""
     if scenario in found.where:
         return found.where[scenario].strength
-    rows = of(found.risks, scenario=scenario).drop_nulls("samples")
+    rows = of(found.risks, scenario=scenario)
     return None if rows.is_empty() else float(rows["strength"].to_numpy().max())
 
 
@@ -154,7 +154,7 @@ def _network(ax: Axes, own: Iterable[Mark], name: str, *, joined: bool) -> dict[
     error = [[m - e for m, e in zip(mean, low, strict=True)]]
     error += [[e - m for m, e in zip(mean, high, strict=True)]]
     how = style.line(label=False) if joined else style.points(label=False)
-    how |= {"markersize": 5.5, "markeredgewidth": 0.6, "zorder": 4}
+    how |= {"zorder": 2.08}  # above the answers, below what whitens marks
     ax.errorbar(x, mean, yerr=error, elinewidth=1.1, **how)
     hollow_marks(ax, x, mean, [found["hollow"] for _, found in shown], style)
     return {style.label: Line2D([], [], **how)}

@@ -77,9 +77,8 @@ def _steps(graphs: Graphs) -> list[Table]:
 def _risks(found: Structural) -> Table:
     rows = []
     for scenario in found.scenarios:
-        strength = strength_of(found, scenario)
-        here = of(found.risks, scenario=scenario)
-        if strength is None and here.height:
+        strength, here = strength_of(found, scenario), of(found.risks, scenario=scenario)
+        if strength not in here["strength"] and here.height:
             strength = float(here["strength"].to_numpy().max())
         for row in here.filter(pl.col("strength").eq_missing(strength)).iter_rows(named=True):
             names = ("exact", "simulated", "simulated_lower", "simulated_upper")

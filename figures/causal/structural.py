@@ -28,7 +28,7 @@ _RUN: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Where:
-    """Where the networks of a scenario are compared: strength, and points behind statistics."""
+    """Where the networks of a scenario are compared: strength, and points in a test batch."""
 
     strength: float
     samples: int | None
@@ -98,7 +98,8 @@ def summarise_structural(
     alone = _cells(of(frame, metric="batch_risk"), behind, ["samples"])
     distances = _cells(of(frame, metric="distance"), behind, ["samples", "note"])
     scenarios = list(dict.fromkeys([*risks["scenario"], *behind["scenario"]]))
-    where = {s: at for s in scenarios if (at := _where(s, errors)) is not None}
+    known = {s: set(of(risks, scenario=s)["strength"]) for s in scenarios}
+    where = {s: at for s in scenarios if (at := _where(s, errors, known[s])) is not None}
     sizes = [configs[run].get("simulations") for run in ours]
     unequal = {s: at for s, at in where.items() if s in UNEQUAL}
     others = {s: at for s, at in where.items() if s not in UNEQUAL}
@@ -175,12 +176,16 @@ def _cells(values: pl.DataFrame, behind: pl.DataFrame, within: list[str]) -> dic
     return {key: cell for key, cell in found.items() if cell.values or cell.diverged}
 
 
-def _where(scenario: str, errors: Mapping[Any, Cell]) -> Where | None:
-    """The largest strength trained with, and n_t = 32 where it was served so, else the most."""
+def _where(scenario: str, errors: Mapping[Any, Cell], known: set[Any]) -> Where | None:
+    """The largest strength trained with (of those that answers are known at, if any).
+
+    With test batches of 32, or the largest that there are.
+    """
     keys = [key for key, cell in errors.items() if key[0] == scenario and cell.values]
     if not keys:
         return None
-    strength = max(key[2] for key in keys)
+    trained = {key[2] for key in keys}
+    strength = max(trained & known or trained)
     sizes = [key[3] for key in keys if key[1] == POLICIES[1] and key[2] == strength]
     served = [n for n in sizes if n is not None]
     return Where(strength, SAMPLES if SAMPLES in served else max(served, default=None))

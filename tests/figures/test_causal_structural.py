@@ -96,6 +96,17 @@ def test_without_batches_of_32_the_largest_are_taken():
     assert found.where["shift"].samples == 64
 
 
+def test_networks_are_compared_where_the_answers_are_known():
+    records = nets(records=nets(records=structural(Records()), strength=2.0), strength=4.0)
+    assert made(records).structural.where["shift"].strength == 2.0
+    other = nets(records=structural(Records(), strengths=(1.0,)), strength=4.0)
+    assert made(other).structural.where["shift"].strength == 4.0
+    # No strength in common: the answers' own largest is shown.
+    assert {row[1] for row in table(other, "risks")} == {"1"}
+    for drawing in content(made(other)).drawings.values():
+        drawing.make().draw_without_rendering()
+
+
 def test_verdicts_follow_the_paired_differences():
     records = Records()
     for scenario in SCENARIOS:
