@@ -109,7 +109,7 @@ def _trained(summary: Summary) -> dict[str, Drawing]:
             captions.batches_caption(summary),
             lambda: by_batches(batches, {c: heads[c] for c in moved}),
         )
-    if summary.rank is not None:
+    if summary.rank is not None and summary.points.height > 1:
         looks, rank = client_looks(summary.clients[:35]), summary.rank
         found["scatter"] = Drawing(
             "Less divergence, more accuracy?",

@@ -9,12 +9,13 @@ from figures.statistics import RankCorrelation
 
 LAYERS = (
     "d(h) = 2(1 − 2ε) of a half-space that is trained to tell the features of a seen client from "
-    "those of the client held out, ε its balanced error on images that it was not trained with. "
-    "It estimates the divergence of that half-space from above chance, tends to be at most d_H, "
-    "the supremum over all, and is not clipped: negative is chance. Mean over the seen clients; "
-    "{means}. Aggregated BN: the server's statistics. Client-specific BN: each client's own, those "
-    "of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full whitening: by each "
-    "client's own mean and covariance.{floor} Dotted: the level of the raw inputs."
+    "those of the client held out, ε its balanced error on images that it was not trained with: "
+    "no more, in expectation, than d_H, the largest of all; not clipped at 0. Mean over the seen "
+    "clients; {means}. Raw inputs (dotted: their level): pixels in 100 principal directions. "
+    "Layers: what comes to batch norm, normalised; of convolutions the mean over 2 × 2 cells. "
+    "Aggregated BN: by the server's statistics. Client-specific BN: by each client's own, those "
+    "of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full whitening: by "
+    "mean and covariance of each client's training images.{floor}"
 )
 FLOOR = (
     " Green dash: the same estimate for samples of one Gaussian law, each whitened by as many "
@@ -22,12 +23,12 @@ FLOOR = (
 )
 TERMS = (
     "Terms of (16), and of (18) as printed, which leaves the divergence out, per client held out, "
-    "mean over seeds; grey whiskers: interval of their sum over seeds. Hatched: known from below "
-    "only, by classifiers on held-out images, so that the sum is a diagnostic, not a bound. The "
-    "ideal joint error needs labels of the client held out: an oracle's. Diamonds: 0-1 error on "
-    "its test images, {served}; {means}. (b) The capacities that the statements "
-    "add, for the network's VC dimension: from 1 (dotted) on vacuous. Whitened: the divergence "
-    "after full whitening with the same network's risk."
+    "mean over seeds; grey whiskers: interval of their sum over seeds. Striped: known from below "
+    "only, by classifiers on held-out images, so that the sum is a diagnostic, not a bound. "
+    "Dotted: known from above only, by one classifier for all, with labels of the client held "
+    "out: an oracle's. Diamonds: 0-1 error on its test images, {served}; {means}. (b) The "
+    "capacities that the statements add, for the network's VC dimension: from 1 (dotted) on "
+    "vacuous. Whitened: the divergence after full whitening with the same network's risk."
 )
 BATCHES = (
     "d(h) of {last} with client-specific BN after t test batches have moved the statistics of the "
@@ -36,10 +37,10 @@ BATCHES = (
     "clients; {means}."
 )
 SCATTER = (
-    "Left to right: what client-specific BN takes from d(h) of {last}, mean over the seen clients; "
-    "upwards: what it gains in accuracy on the client held out (test-time BN against aggregated "
-    "BN). A mark for each client held out and seed; lines join a client's marks to their mean. "
-    "{rank}"
+    "Left to right: what client-specific BN takes from d(h) of {last}, mean over the seen "
+    "clients; upwards: what it gains in accuracy on the client held out (test-time BN against "
+    "aggregated BN). A mark for each client held out and seed; lines join a client's marks to "
+    "their mean. {rank}"
 )
 GAUSSIAN = (
     "{who}. S_i have eigenvalues in [1/κ, κ] in random bases. Bars: mean of the terms of (16), "

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from figures.experiments.wide import WIDEST, column_of
-from figures.generalization.names import CAPACITIES, RISKS, SERVED, STATEMENTS
+from figures.generalization.names import CAPACITIES, IDEAL, RISKS, SERVED, STATEMENTS
 from figures.generalization.summary import Summary
 from figures.style import DOUBLE, INK, MUTED, letter, look, panels
 
@@ -24,7 +24,7 @@ COLOURS: dict[str, str] = {
 }
 """A capacity has the colour of the term that it belongs to."""
 MARKERS: dict[str, str] = dict(zip(CAPACITIES, ("D", "s"), strict=True))
-HATCH = "////"
+BELOW, ABOVE = "////", "...."
 EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
 PITCH = 0.165
 
@@ -121,8 +121,8 @@ def _stack(ax: Axes, rows: pl.DataFrame, at: float) -> None:
     for name in RISKS:
         for row in rows.filter(split=name).iter_rows(named=True):
             # A term is drawn as it was recorded; below zero there is nothing to stack.
-            width = max(row["value"], 0.0)
-            hatch = HATCH if row["upper"] is None else None
+            width = max(row["drawn"], 0.0)
+            hatch = _hatch(row)
             bar: dict[str, Any] = {"color": COLOURS[name], "hatch": hatch, "height": 0.74}
             ax.barh(at, width, left=start, **bar, **EDGE)
             start += width
@@ -131,6 +131,13 @@ def _stack(ax: Axes, rows: pl.DataFrame, at: float) -> None:
     style = look("measured").points(label=False) | {"markersize": 4.4, "marker": "D"}
     style |= {"markeredgewidth": 0.6, "zorder": 4}
     _interval(ax, first, "error", at, style)
+
+
+def _hatch(row: Mapping[str, Any]) -> str | None:
+    """Stripes where a term is drawn at its lower end, dots where at its upper one."""
+    if row["upper"] is None:
+        return BELOW
+    return ABOVE if row["split"] == IDEAL and row["upper"] > row["lower"] else None
 
 
 def _interval(ax: Axes, row: Mapping[str, Any], name: str, at: float, style: Any) -> None:
@@ -172,11 +179,11 @@ def _finish(left: Axes, right: Axes, table: pl.DataFrame) -> None:
 
 
 def _legend(table: pl.DataFrame) -> Sequence[Any]:
-    below = set(table.filter(pl.col("upper").is_null())["split"])
+    hatches = {row["split"]: _hatch(row) for row in table.iter_rows(named=True) if _hatch(row)}
     found: list[Any] = []
     for name in RISKS:
-        words = f"{name} (a lower bound)" if name in below else name
-        hatch = HATCH if name in below else None
+        hatch = hatches.get(name)
+        words = name + {BELOW: " (at least)", ABOVE: " (at most)"}.get(hatch or "", "")
         found.append(Patch(facecolor=COLOURS[name], hatch=hatch, **EDGE, label=words))
     style: dict[str, Any] = {"linestyle": "none", "markeredgecolor": INK}
     for name in CAPACITIES:

@@ -35,7 +35,8 @@ STATEMENTS = {
 SERVED = {POLICIES[0]: "server", POLICIES[1]: "adapted"}
 """How the two policies serve a client from outside."""
 
-RISKS = ("empirical risk", "half the divergence", "ideal joint error")
+IDEAL = "ideal joint error"
+RISKS = ("empirical risk", "half the divergence", IDEAL)
 CAPACITIES = ("capacity of the divergence", "capacity of the risk")
 TOTAL = "total"
 TERMS = (*RISKS, *CAPACITIES, TOTAL)

@@ -31,6 +31,8 @@ HEADINGS = {
     "total": "total",
 }
 ERROR = "external error"
+LEFT_OUT = "left out"
+"""How a record begins that says that a term is not there."""
 
 
 def term_tables(summary: Summary) -> list[Table]:
@@ -85,6 +87,8 @@ def _terms(summary: Summary) -> Table:
 
 def _ends(row: dict[str, Any]) -> str:
     value, lower, upper = row["value"], row["lower"], row["upper"]
+    if (row["note"] or "").startswith(LEFT_OUT):
+        return LEFT_OUT
     if upper is None or lower is None:
         return f"≥ {number(value if lower is None else lower)}"
     low, high = number(lower), number(upper)

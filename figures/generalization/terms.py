@@ -2,17 +2,26 @@
 
 import polars as pl
 
-from figures.generalization.names import RISKS, STATEMENTS, TERMS
+from figures.generalization.names import IDEAL, RISKS, STATEMENTS, TERMS
 from figures.selection import of
 
 _KEY = ("run", "bn_policy", "seed", "held_out", "variant")
 
 
+def drawn() -> pl.Expr:
+    """What a figure stacks of a term: its value, of an ideal joint error the upper end.
+
+    An oracle bounds it from above alone: half of that would be a number that nobody measured.
+    """
+    above = pl.when(pl.col("split") == IDEAL).then(pl.col("upper"))
+    return pl.coalesce(above, pl.col("value"))
+
+
 def terms(frame: pl.DataFrame) -> pl.DataFrame:
     """Mean over seeds of each term: value, ends, number of seeds, route, whether it is a bound.
 
-    An upper end is missing where that of a seed is. `kind` is that of the statement: 1 only where
-    it is a bound with every seed; null where nobody said.
+    `drawn` is the mean of `drawn()`. An upper end is missing where that of a seed is. `kind` is
+    that of the statement: 1 only where it is a bound with every seed; null where nobody said.
     """
     by = ["bn_policy", "held_out", "variant", "split"]
     means = (
@@ -20,6 +29,7 @@ def terms(frame: pl.DataFrame) -> pl.DataFrame:
         .group_by(by, maintain_order=True)
         .agg(
             pl.col("value").mean(),
+            drawn().mean().alias("drawn"),
             *(
                 pl.when(pl.col(end).is_null().any())
                 .then(None)
@@ -57,8 +67,9 @@ def terms(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def summed(frame: pl.DataFrame) -> pl.DataFrame:
-    """The sum of a statement's terms without capacities, per run, where all of them are there."""
+    """The sum of a statement's `drawn` terms without capacities, per run that has all of them."""
     rows = of(frame, metric="term", split=list(RISKS))
+    rows = rows.with_columns(drawn().alias("value"))
     sums = rows.group_by(_KEY, maintain_order=True).agg(pl.col("value").sum(), pl.len())
     return sums.filter(pl.col("len") == len(RISKS)).drop("len")
 

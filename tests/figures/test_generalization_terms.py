@@ -44,8 +44,9 @@ def test_terms_are_means_over_seeds_and_open_where_a_seed_is():
     assert (rows["ideal joint error"]["lower"], rows["ideal joint error"]["upper"]) == (0.1, 0.3)
     assert {row["kind"] for row in rows.values()} == {0.0}
     sums = summary.sums["aggregated", "client mnist-m", "16"]
-    # Without capacities: 0.1 + 0.4 + 0.2 and 0.2 + 0.6 + 0.2.
-    assert sums.values == pytest.approx({0: 0.7, 1: 1.0})
+    # Without capacities, the ideal error from above: 0.1 + 0.4 + 0.3 and 0.2 + 0.6 + 0.3.
+    assert sums.values == pytest.approx({0: 0.8, 1: 1.1})
+    assert rows["ideal joint error"]["drawn"] == pytest.approx(0.3)
     shown = table(summary, "terms").shown
     assert shown["half the divergence"][0] == "≥ 0.400"
     assert shown["ideal joint error"][0] == "0.100 to 0.300"
