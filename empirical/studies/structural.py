@@ -156,7 +156,7 @@ def structural_trainings(setting: Setting) -> list[Study]:
         setting: its preset says how many, its seeds how often; the federation does not matter.
     """
     quick = setting.preset == "quick"
-    seeds = {"quick": 2, "default": 3, "paper": 10}[setting.preset]
+    seeds = {"quick": 3, "default": 3, "paper": 10}[setting.preset]
     plan = []
     for scenario, strengths in STRENGTHS.items():
         for strength in (strengths[0], strengths[-1]) if quick else strengths:
