@@ -5,7 +5,11 @@ from typing import Any
 
 from empirical.data.client import Client, as_clients
 from empirical.serving import Serving, takes_one
+from empirical.studies.label_shift import draw_seeds, possible_ratios
 from empirical.studies.part import held_out, study_clients
+
+COMPARED_IMAGES = 12
+"""Test images of each client that the theory's estimates of divergence need at the least."""
 
 _PARTS = ("held_out", "validation", "fraction", "per_domain")
 
@@ -14,17 +18,19 @@ def check_clients(configs: Iterable[Mapping[str, Any]], clients: Iterable[Client
     """Refuses clients of too few images for the runs of a plan, all of whose nets have batch norm.
 
     Args:
-        configs: of the runs; those that neither train nor serve are passed over.
+        configs: of the runs; those that ask nothing of these clients are passed over.
         clients: the whole federation.
 
     Raises:
-        ValueError: a client that trains has one training image, or too few to be divided; or one
-            that is served in batches has one test image.
+        ValueError: a client that trains has one training image, or too few to be divided; one
+            that is served in batches has one test image; one whose features are compared has
+            fewer than 12; one that is served skewed classes has too few of each.
     """
     members, seen = as_clients(clients), []
+    asked = {"external": _check_served, "divergence": _check_compared, "label_shift": _check_skewed}
     for config in configs:
-        if config["study"] == "external":
-            _check_served(config, members)
+        if config["study"] in asked:
+            asked[config["study"]](config, members)
         parts = {name: config[name] for name in _PARTS if name in config}
         if config["study"] != "training" or parts in seen:
             continue
@@ -45,3 +51,23 @@ def _check_served(config: Mapping[str, Any], members: list[Client]) -> None:
             f"client '{outside.name}' has one test image, which has no variance by which it could "
             "be served outside the federation: give it at least 2, or leave it out"
         )
+
+
+def _check_compared(config: Mapping[str, Any], members: list[Client]) -> None:
+    for client in members:
+        if len(client.test) < COMPARED_IMAGES:
+            raise ValueError(
+                f"client '{client.name}' has {len(client.test)} test images, too few to tell its "
+                f"features from those of others: give it at least {COMPARED_IMAGES}, and a few "
+                "hundred for an interval that says something"
+            )
+    outside = held_out(config, members)
+    if len(outside.train) == 1:
+        raise ValueError(
+            f"client '{outside.name}' has one training image, which has no covariance that could "
+            "whiten its features: give it at least 2, or leave it out"
+        )
+
+
+def _check_skewed(config: Mapping[str, Any], members: list[Client]) -> None:
+    possible_ratios(held_out(config, members), config["ratios"], draw_seeds(config))

@@ -54,16 +54,12 @@ def label_shift_study(
             ratio below 1; a client whose images allow none of the ratios.
         DivergedError: a ValueError; what the model computes is not finite.
     """
-    nets, draws = Networks(config, clients, state), config["draws"]
-    if not (is_whole(draws) and draws >= 1):
-        raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}")
-    base = derive(config["training"]["schedule"]["seed"], "label_shift", nets.unseen.name)
-    seeds = [derive(base, "draw", draw) for draw in range(draws)]
-    ratios, size = _possible(nets.unseen, config["ratios"], seeds)
+    nets, seeds = Networks(config, clients, state), draw_seeds(config)
+    ratios, size = possible_ratios(nets.unseen, config["ratios"], seeds)
     drawn = []
     for done, seed in enumerate(seeds, start=1):
         drawn.append(_accuracies(nets, ratios, seed, size))
-        report(done / draws)
+        report(done / len(seeds))
     add(
         {
             "metric": "accuracy",
@@ -72,8 +68,8 @@ def label_shift_study(
             "variant": variant,
             "parameter": float(ratio),
             "samples": size,
-            "value": sum(found[ratio, variant] for found in drawn) / draws,
-            "note": f"mean of {draws} draw{'s' * (draws > 1)}",
+            "value": sum(found[ratio, variant] for found in drawn) / len(seeds),
+            "note": f"mean of {len(seeds)} draw{'s' * (len(seeds) > 1)}",
         }
         for ratio in ratios
         for variant in VARIANTS
@@ -86,10 +82,27 @@ def label_shift_study(
     return tuple(notes)
 
 
-def _possible(
+def draw_seeds(config: Mapping[str, Any]) -> list[int]:
+    """A seed for each draw of a run.
+
+    Raises:
+        ValueError: a number of draws that is not positive.
+    """
+    draws = config["draws"]
+    if not (is_whole(draws) and draws >= 1):
+        raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}")
+    base = derive(config["training"]["schedule"]["seed"], "label_shift", config["held_out"])
+    return [derive(base, "draw", draw) for draw in range(draws)]
+
+
+def possible_ratios(
     client: Client, ratios: Sequence[Ratio], seeds: Sequence[int]
 ) -> tuple[list[Ratio], int]:
-    """The ratios for which there are images, and how many every draw of them allows."""
+    """The ratios for which there are images, and how many every draw of them allows.
+
+    Raises:
+        ValueError: none.
+    """
     left = sorted(ratios)
     while left:
         sizes = [largest_skewed(client.test, ratio, seed) for ratio in left for seed in seeds]
