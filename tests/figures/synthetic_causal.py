@@ -5,6 +5,9 @@ import math
 from synthetic import Records
 from synthetic_experiments import training_config
 
+from figures.causal import content, summarise
+from figures.tables import as_text_rows
+
 OPTIONS = {"section": "causal", "preset": "default", "federation": "digits", "seeds": None}
 OPTIONS |= {"device": "cpu", "theory_only": False}
 SCENARIOS = ("shift", "label shift", "confounded")
@@ -163,4 +166,26 @@ def everything(seeds=3, strengths=(1.0, 3.0)):
         for seed in range(seeds):
             gone = 9 if client == "optdigits" and seed == 1 else None
             skewed(records, client, seed, diverged=gone)
+    return records
+
+
+def made(records):
+    return summarise(*records.both)
+
+
+def claims(records):
+    return {claim.id: claim for claim in content(made(records)).claims}
+
+
+def table(records, name):
+    """The rows of a table as people see them."""
+    (found,) = [t for t in content(made(records)).tables if t.name == name]
+    return as_text_rows(found.frame if found.shown is None else found.shown, found.layout)[1]
+
+
+def nets(scenario="shift", seeds=3, records=None, **special):
+    records = records or Records()
+    for seed in range(seeds):
+        for policy in ("aggregated", "client_specific"):
+            trained(records, scenario, policy, seed, **special)
     return records

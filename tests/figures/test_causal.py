@@ -8,40 +8,20 @@ from synthetic_causal import (
     OPTIONS,
     SCENARIOS,
     STEPS,
+    claims,
     everything,
     graphs,
+    made,
+    nets,
     skewed,
     structural,
+    table,
     trained,
 )
 from written_files import in_order
 
-from figures.causal import content, present, summarise
+from figures.causal import content, present
 from figures.causal.graphs import rule_of, walk
-from figures.tables import as_text_rows
-
-
-def made(records):
-    return summarise(*records.both)
-
-
-def claims(records):
-    return {claim.id: claim for claim in content(made(records)).claims}
-
-
-def table(records, name):
-    """The rows of a table as people see them."""
-    (found,) = [t for t in content(made(records)).tables if t.name == name]
-    return as_text_rows(found.frame if found.shown is None else found.shown, found.layout)[1]
-
-
-def nets(scenario="shift", seeds=3, records=None, **special):
-    records = records or Records()
-    for seed in range(seeds):
-        for policy in ("aggregated", "client_specific"):
-            trained(records, scenario, policy, seed, **special)
-    return records
-
 
 # ---- the steps of Proposition III.10
 

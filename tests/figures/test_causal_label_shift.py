@@ -2,8 +2,7 @@
 
 import pytest
 from synthetic import Records, student
-from synthetic_causal import HELD, skewed
-from test_causal import claims, made, table
+from synthetic_causal import HELD, claims, made, skewed, table
 
 from figures.causal import content
 

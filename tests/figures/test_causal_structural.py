@@ -2,8 +2,7 @@
 
 import pytest
 from synthetic import Records, student
-from synthetic_causal import SCENARIOS, answers, structural, trained
-from test_causal import claims, made, nets, table
+from synthetic_causal import SCENARIOS, answers, claims, made, nets, structural, table, trained
 
 from figures.causal import content
 from figures.selection import of
