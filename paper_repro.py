@@ -206,14 +206,31 @@ def fitting(
     return runs
 
 
+def plan_joint(
+    name: str, options: Options, found: str
+) -> Iterable[tuple[str, dict[str, Any], float]]:
+    """List the runs of a section that has trainings, what follows them, and studies of the theory.
+
+    Raises:
+        Refused: the federation has too few clients.
+    """
+    from theory import studies
+
+    yield from plan_experiments(name, options, found)
+    for planned_study in getattr(studies, name)(options.preset):
+        yield planned_study.label, planned_study.config, planned_study.seconds
+
+
 def show(name: str, *arguments: Any) -> Any:
     """Summarise, judge and draw a section."""
     return importlib.import_module(f"figures.{name}").present(*arguments)
 
 
-def experiment(name: str, claims: str, minutes: Sequence[float], *flags: str) -> Section:
-    """Make a section of which every run trains or serves a federation."""
-    plan = functools.partial(plan_experiments, f"{name}_plan")
+def experiment(
+    name: str, claims: str, minutes: Sequence[float], *flags: str, planner: Any = plan_experiments
+) -> Section:
+    """Make a section of which every run trains or serves a federation, or that `planner` plans."""
+    plan = functools.partial(planner, f"{name}_plan")
     times = dict(zip(PRESETS, minutes, strict=True))
     return Section(claims, times, plan, functools.partial(show, name), flags)
 
@@ -225,6 +242,20 @@ SECTIONS = {
         plan_convergence,
         functools.partial(show, "convergence"),
         ("theory_only",),
+    ),
+    "generalization": experiment(
+        "generalization",
+        "Eqs. (13)-(18) term by term: does client-specific BN remove the divergence?",
+        (1, 12, 600),
+        "folds",
+        planner=plan_joint,
+    ),
+    "causal": experiment(
+        "causal",
+        "Proposition III.10 step by step; Eq. (20), do(F), do(S) in a structural model",
+        (1, 8, 300),
+        "folds",
+        planner=plan_joint,
     ),
     "compatibility": experiment(
         "compatibility",
@@ -308,8 +339,7 @@ def computed(task: Task, report: Callable[[float], None]) -> str:
             run.manifest.update(task.own)
         elif "data_sha256" in source:
             run.manifest["data"] = fingerprint(federation(source["federation"], task.data))
-        kinds = {"training": train, "external": serve}
-        kinds.get(config["study"], study)(config, task, run, report)
+        KINDS.get(config["study"], study)(config, task, run, report)
         run.manifest["threads"] = threads_in_use()
     return run.hash
 
@@ -345,8 +375,41 @@ def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
 
 def serve(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
     """Serve the client that a training left out; where that diverged, this did too."""
+    from empirical import studies
+
+    if (state := trained(config, task, run)) is not None:
+        serving = getattr(studies, f"{config['study']}_study")
+        clients = federation(config["training"]["federation"], task.data)
+        run.manifest["notes"] = list(serving(config, clients, state, run.add, report))
+
+
+def diverge(config: dict[str, Any], task: Task, run: Any, report: Callable[[float], None]) -> None:
+    """Estimate the terms of the bounds from what a trained federation's nets make of images."""
+    from empirical.seeds import numpy_generator
+    from empirical.studies import divergence_data
+    from theory.studies import divergence_rows
+
+    if (state := trained(config, task, run)) is not None:
+        clients = federation(config["training"]["federation"], task.data)
+        seen = divergence_data(config, clients, state, lambda part: report(0.2 * part))
+        later = divergence_rows(config, seen, numpy_generator, lambda p: report(0.2 + 0.8 * p))
+        run.add(later)
+
+
+def structure(config: dict[str, Any], _: Task, run: Any, report: Callable[[float], None]) -> None:
+    """Train a federation on draws of the structural model, and hold it against exact answers."""
+    from empirical.seeds import numpy_generator
+    from empirical.studies import structural_study
+    from theory.studies import structural_data
+
+    state = structural_study(config, structural_data(config, numpy_generator), run.add, report)
+    if state.status == "diverged":
+        run.manifest.update(status="diverged", diverged_in_round=state.round)
+
+
+def trained(config: Mapping[str, Any], task: Task, run: Any) -> Any:
+    """Give the state that a run starts from; None where its training diverged, as is then noted."""
     from empirical import load_checkpoint
-    from empirical.studies import external_study
     from figures.pending import CHECKPOINT, needed
     from figures.records import RunStore
 
@@ -354,10 +417,18 @@ def serve(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
     lost = store.manifest(source).get("diverged_in_round")
     if lost is not None:
         run.manifest.update(status="diverged", diverged_in_round=lost)
-        return
-    clients = federation(config["training"]["federation"], task.data)
-    state = load_checkpoint(store.file(source, CHECKPOINT))
-    run.manifest["notes"] = list(external_study(config, clients, state, run.add, report))
+        return None
+    return load_checkpoint(store.file(source, CHECKPOINT))
+
+
+KINDS: dict[str, Callable[..., None]] = {
+    "training": train,
+    "external": serve,
+    "label_shift": serve,
+    "divergence": diverge,
+    "structural_training": structure,
+}
+"""What computes a run, by its study; any other study is the theory's own."""
 
 
 def save(path: Path, state: Any) -> None:
@@ -556,6 +627,7 @@ def run_section(name: str, options: Options) -> bool:
         plan = planned(name, options, found)  # first: what is refused leaves no folders
         store = RunStore(options.out / "runs")
         writable_folder(options.out / name)
+        mention_label_shift(options, plan)
         hashes, new = complete(name, options, found, plan)
         shown = write_index(index, name, vars(options), hashes)
     rows = store.read(shown["runs"])
@@ -627,6 +699,18 @@ def mention_older(manifests: Mapping[str, Any]) -> None:
     if count := from_elsewhere(manifests):
         text = f"{count} of the runs were computed with other versions, another commit or on"
         console.print(f"{text} another machine: --fresh computes them again.", soft_wrap=True)
+
+
+def mention_label_shift(
+    options: Options, plan: Sequence[tuple[str, dict[str, Any], float]]
+) -> None:
+    """Say where clients differ in their classes, for which no batch norm of a client's own fits."""
+    if not any(config["study"] == "training" for _, config, _ in plan):
+        return
+    from empirical import label_shift, load_federation
+
+    if sentence := label_shift(load_federation(options.federation, data=options.data)).sentence:
+        console.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def mention_untuned(options: Options, todo: Sequence[Task]) -> None:
