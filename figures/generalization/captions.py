@@ -52,8 +52,11 @@ GAUSSIAN = (
 )
 RESIDUAL = (
     "{who}. Exact d_HΔH of half-spaces through the origin between seen clients and the one from "
-    "outside. Bold: mean over draws; thin: every draw. Per-unit BN makes the variance of every "
-    "unit 1 and leaves their correlations: (18) needs full whitening."
+    "outside, of x, of BN of each unit of Vx, and of fully whitened Vx. Random axes: S_i have "
+    "eigenvalues in [1/κ, κ] in random bases, V is random or orthogonal. Units' scales alone: "
+    "VS_iVᵀ differ by a diagonal scaling, which is what per-unit BN undoes. Bold: mean over "
+    "draws; thin: every draw. Per-unit BN makes the variance of every unit 1 and leaves "
+    "correlations: unless these are equal (18) needs full whitening."
 )
 
 

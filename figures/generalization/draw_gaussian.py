@@ -1,5 +1,7 @@
 """Figures of Gaussian clients: exact terms beside the exact risk, and what diagonal BN leaves."""
 
+import itertools
+import math
 from typing import Any
 
 import polars as pl
@@ -12,8 +14,9 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from figures.convergence.judgement import span
 from figures.generalization.draw_terms import COLOURS, EDGE
 from figures.generalization.gaussian import Gaussian
-from figures.generalization.names import CAPACITIES, RISKS, SPREAD_OF, TEACHERS
-from figures.style import DOUBLE, INK, legend_below, letter, look, panels
+from figures.generalization.names import CAPACITIES, RISKS, SETTINGS, SPREAD_OF, TEACHERS
+from figures.selection import of
+from figures.style import COLUMN, DOUBLE, INK, legend_below, letter, look, panels
 
 FILL = {"capacity of the divergence": "#f7d4c4", "capacity of the risk": "#d3e1f2"}
 STACKED = (*RISKS, *CAPACITIES)
@@ -49,23 +52,36 @@ def exact_terms(found: Gaussian) -> Figure:
 
 
 def residual(found: Gaussian) -> Figure:
-    """Draw the exact d_HΔH over κ: the mean over the draws, and every draw thin."""
-    figure, (ax,) = panels(ratio=0.8)
-    spreads = found.divergence["parameter"].unique().sort().to_list()
-    for name in SPREAD_OF:
-        part = found.divergence.filter(variant=name).sort("parameter")
-        if part.is_empty():
-            continue
-        for _, one in found.draws.filter(variant=name).group_by("draw", maintain_order=True):
-            line: dict[str, Any] = {"color": look(name).colour, "linewidth": 0.6, "alpha": 0.4}
-            ax.plot(one["parameter"], one["value"], **line, zorder=1.5)
-        ax.plot(part["parameter"], part["value"], **look(name).line(), clip_on=False)
-    _kappa(ax, spreads)
-    ax.set_ylabel(r"exact $d_{H\Delta H}$, mean over seen clients")
+    """Draw the exact d_HΔH over κ, a panel for each setting: mean over draws, each draw thin."""
+    settings = found.settings
+    wide = len(settings) > 1
+    ratio = (2.75 if wide else 2.7) / (DOUBLE if wide else COLUMN)
+    figure, axes = panels(
+        1, len(settings), width="double" if wide else "column", ratio=ratio, sharey=True
+    )
+    for ax, setting in zip(axes, settings, strict=True):
+        for name in SPREAD_OF:
+            _distances(ax, found, {"setting": setting, "variant": name})
+        _kappa(ax, of(found.divergence, setting=setting)["parameter"].unique().sort().to_list())
+        ax.set_title(SETTINGS.get(setting, setting))
+    axes[0].set_ylabel(r"exact $d_{H\Delta H}$, mean over seen clients")
     top = max(0.1, 1.06 * span(found.draws["value"])[1])
-    ax.set_ylim(-0.03 * top, top)
-    legend_below(figure, [ax], columns=2)
+    axes[0].set_ylim(-0.03 * top, top)
+    if wide:
+        letter(axes)
+    legend_below(figure, axes, columns=3 if wide else 2)
     return figure
+
+
+def _distances(ax: Axes, found: Gaussian, at: dict[str, str]) -> None:
+    part = found.divergence.filter(**at).sort("parameter")
+    if part.is_empty():
+        return
+    style = look(at["variant"])
+    for _, one in found.draws.filter(**at).group_by("draw", maintain_order=True):
+        line: dict[str, Any] = {"color": style.colour, "linewidth": 0.6, "alpha": 0.4}
+        ax.plot(one["parameter"], one["value"], **line, zorder=1.5)
+    ax.plot(part["parameter"], part["value"], **style.line(), clip_on=False)
 
 
 def _bars(ax: Axes, rows: pl.DataFrame, spreads: list[float]) -> None:
@@ -105,7 +121,16 @@ def _kappa(ax: Axes, spreads: list[float]) -> None:
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(FixedLocator(spreads))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels([f"{spread:g}" for spread in spreads])
+    # Near to one another numbers would overlap.
+    steps = [math.log(b / a) for a, b in itertools.pairwise(spreads)]
+    whole = sum(steps) or 1.0
+    shown = [0.0, *itertools.accumulate(steps)]
+    labels, last = [], -1.0
+    for spread, place in zip(spreads, shown, strict=True):
+        free = place / whole - last >= 0.1
+        labels.append(f"{spread:g}" if free else "")
+        last = place / whole if free else last
+    ax.set_xticklabels(labels)
     ax.set_xlabel(SPREAD)
 
 

@@ -6,40 +6,53 @@ from typing import Any
 
 import polars as pl
 
-from figures.generalization.names import TERMS
+from figures.generalization.names import SETTINGS, TEACHERS, TERMS
 from figures.selection import of
 
+MAIN = "rotation, gaussian"
+"""How clients differ, and what V is, where records do not say otherwise."""
+
 _AT = ["teacher", "variant", "parameter"]
+_DIFFER = ["setting", "variant", "parameter"]
 
 
 @dataclass(frozen=True)
 class Gaussian:
     """What the runs of the study "gaussian_bounds" show; all tables may be empty.
 
+    Settings say how the clients' covariances differ, and what the directions V of the units are.
+
     Attributes:
-        terms: teacher, variant, parameter (κ), split -> mean and range over draws of each term.
+        terms: teacher, variant, parameter (κ), split -> mean and range over draws of each term, in
+            the setting `MAIN`, or the first.
         risks: teacher, variant, parameter -> the same of the exact external risk.
-        divergence: variant, parameter -> the same of Σ ω_i d_HΔH, with the ends of its enclosures.
+        spare: the same of what estimating the divergence would add to the bound.
+        divergence: setting, variant, parameter -> the same of Σ ω_i d_HΔH, with the ends of its
+            enclosures.
         draws: the same of every draw.
         holds: every verdict on J_u ≤ bound.
         without: every verdict on J_u ≤ what is left of the bound without the ideal joint error.
-        spare: what estimating the divergence would add to the bound.
-        facts: what was drawn: clients, dimension, samples, draws, delta.
+        facts: what was drawn in that setting: clients, dimension, samples, draws, delta.
     """
 
     terms: pl.DataFrame
     risks: pl.DataFrame
+    spare: pl.DataFrame
     divergence: pl.DataFrame
     draws: pl.DataFrame
     holds: pl.DataFrame
     without: pl.DataFrame
-    spare: pl.DataFrame
     facts: dict[str, Any]
 
     @property
     def teachers(self) -> list[str]:
-        """What the labels depend on, in the order of the runs."""
-        return self.risks["teacher"].unique(maintain_order=True).to_list()
+        """What the labels depend on."""
+        return _in_order(self.risks["teacher"], TEACHERS)
+
+    @property
+    def settings(self) -> list[str]:
+        """How clients differ and what V is, `MAIN` first."""
+        return _in_order(self.divergence["setting"], SETTINGS)
 
 
 def summarise_gaussian(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> Gaussian:
@@ -49,27 +62,48 @@ def summarise_gaussian(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, 
         for run, manifest in manifests.items()
         if manifest["config"]["study"] == "gaussian_bounds"
     }
-    known = {"run": list(configs), "teacher": [c.get("teacher") for c in configs.values()]}
-    teachers = pl.DataFrame(known, schema={"run": pl.String, "teacher": pl.String})
-    frame = rows.join(teachers, on="run", how="inner", maintain_order="left")
-    first = frame["teacher"].first() if frame.height else None
-    divergence = of(frame, metric="pair_divergence").filter(
-        pl.col("teacher").eq_missing(pl.lit(first))
+    # One run of each teacher and setting: two that differ in seed or size alone would mix.
+    about = {run: (c.get("teacher"), setting(c)) for run, c in configs.items()}
+    first = {what: run for run, what in reversed(about.items())}
+    known = [(run, *what) for what, run in first.items()]
+    names = {"run": pl.String, "teacher": pl.String, "setting": pl.String}
+    frame = rows.join(
+        pl.DataFrame(known, schema=names, orient="row"),
+        on="run",
+        how="inner",
+        maintain_order="left",
     )
+    there = frame["setting"].unique(maintain_order=True).to_list()
+    main = of(frame, setting=MAIN if MAIN in there or not there else there[0])
+    distances = of(frame, metric="pair_divergence")
+    distances = distances.filter(pl.col("teacher").eq_missing(pl.first("teacher").over("setting")))
     facts: dict[str, Any] = {}
+    inside = set(main["run"])
     for name in ("clients", "dimension", "samples", "draws", "delta"):
-        values = dict.fromkeys(c[name] for c in configs.values() if name in c)
+        values = {c[name] for run, c in configs.items() if run in inside and name in c}
         facts[name] = next(iter(values)) if len(values) == 1 else None
+    verdicts = [*_AT, "setting", "draw", "value", "note"]
     return Gaussian(
-        _over_draws(of(frame, metric="term", split=list(TERMS)), [*_AT, "split"]),
-        _over_draws(of(frame, metric="external_risk"), _AT),
-        _over_draws(divergence, _AT[1:]),
-        divergence.select(*_AT[1:], "draw", "value", "lower", "upper"),
-        of(frame, metric="holds").select(*_AT, "draw", "value", "note"),
-        of(frame, metric="holds_without_ideal_error").select(*_AT, "draw", "value", "note"),
-        _over_draws(of(frame, metric="spare_capacity"), _AT),
+        _over_draws(of(main, metric="term", split=list(TERMS)), [*_AT, "split"]),
+        _over_draws(of(main, metric="external_risk"), _AT),
+        _over_draws(of(main, metric="spare_capacity"), _AT),
+        _over_draws(distances, _DIFFER),
+        distances.select(*_DIFFER, "draw", "value", "lower", "upper"),
+        of(frame, metric="holds").select(verdicts),
+        of(frame, metric="holds_without_ideal_error").select(verdicts),
         facts,
     )
+
+
+def setting(config: Mapping[str, Any]) -> str:
+    """How the clients of a run differ, and what its V is."""
+    return f"{config.get('shift', 'rotation')}, {config.get('directions', 'gaussian')}"
+
+
+def _in_order(names: pl.Series, known: Mapping[str, str]) -> list[str]:
+    """The known ones in their order, then others as they come."""
+    there = names.unique(maintain_order=True).to_list()
+    return [name for name in known if name in there] + [n for n in there if n not in known]
 
 
 def _over_draws(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:

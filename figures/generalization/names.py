@@ -42,6 +42,14 @@ TOTAL = "total"
 TERMS = (*RISKS, *CAPACITIES, TOTAL)
 SPREAD_OF = ("raw", "per_unit", "whitened")
 """What is done to Gaussian clients whose spread κ varies."""
+SETTINGS = {
+    "rotation, gaussian": "random axes, Gaussian V",
+    "rotation, orthogonal": "random axes, orthogonal V",
+    "scale, gaussian": "units' scales alone",
+}
+"""How Gaussian clients' covariances differ, and what the directions V of the units are.
+
+The first is that of records which say nothing else."""
 TEACHERS = {"whitened": "labels by whitened features", "input": "labels by inputs"}
 
 

@@ -132,6 +132,48 @@ def test_the_table_has_a_row_for_teacher_features_and_spread():
 def test_captions_say_what_was_drawn_and_leave_out_what_differs():
     one = summarise(*gaussian().both).gaussian
     assert "4 seen, d = 5, 4 draws" in gaussian_caption(one, RESIDUAL)
-    two = gaussian()
-    study(two, pair_rows({("raw", 2.0, 0): 0.4}), dimension=9)
-    assert "d = " not in gaussian_caption(summarise(*two.both).gaussian, RESIDUAL)
+    two = gaussian(teachers=("whitened",))
+    study(two, pair_rows({("raw", 2.0, 0): 0.4}), "input", dimension=9)
+    assert "seen, d = " not in gaussian_caption(summarise(*two.both).gaussian, RESIDUAL)
+
+
+def test_of_two_runs_of_one_kind_the_first_counts():
+    records = Records()
+    for value in (0.4, 0.8):
+        study(records, pair_rows({("raw", 2.0, 0): value}), samples=round(1000 * value))
+    found = summarise(*records.both).gaussian
+    assert found.draws["value"].to_list() == [0.4] and found.facts["samples"] == 400
+
+
+def test_settings_stand_by_themselves():
+    records = study(Records(), pair_rows({("per_unit", 4.0, 0): 0.5, ("raw", 4.0, 0): 0.3}))
+    rows = pair_rows({("per_unit", 4.0, 0): 0.2, ("raw", 4.0, 0): 0.3})
+    study(records, rows, directions="orthogonal")
+    study(records, pair_rows({("per_unit", 4.0, 0): 1e-9, ("raw", 4.0, 0): 0.7}), shift="scale")
+    found = summarise(*records.both).gaussian
+    assert found.settings == ["rotation, gaussian", "rotation, orthogonal", "scale, gaussian"]
+    said = claims(records)
+    assert said["gaussian.per-unit-residual"].interval == (0.5, 0.5)
+    assert said["gaussian.per-unit-residual.orthogonal"].interval == (0.2, 0.2)
+    assert set(said) & {"gaussian.per-unit-adds", "gaussian.per-unit-adds.orthogonal"} == {
+        "gaussian.per-unit-adds"
+    }
+    assert said["gaussian.per-unit-scale"].verdict == "certified"
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "verdict"), [(0.0, 0.1, "consistent"), (0.3, 0.1, "violated")]
+)
+def test_per_unit_bn_undoes_scales_or_it_is_a_bug(value, half, verdict):
+    rows = pair_rows({("per_unit", 4.0, 0): value}, half)
+    found = claims(study(Records(), rows, shift="scale"))["gaussian.per-unit-scale"]
+    assert found.verdict == verdict
+
+
+def test_terms_are_those_of_the_main_setting_or_of_the_only_one():
+    records = gaussian(teachers=("whitened",))
+    other = {"metric": "term", "variant": "raw", "parameter": 1.0, "split": "total", "draw": 0}
+    study(records, [{**other, "value": 9.0}], shift="scale")
+    assert 9.0 not in summarise(*records.both).gaussian.terms["value"]
+    alone = study(Records(), [{**other, "value": 9.0}], shift="scale")
+    assert summarise(*alone.both).gaussian.terms["value"].to_list() == [9.0]
