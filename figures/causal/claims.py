@@ -1,12 +1,11 @@
 """What the section claims: steps of Proposition III.10, the structural model, label shift."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from figures.causal.answer_claims import answers
-from figures.causal.graphs import BASE, SEPARATION, Graphs, rule_of, title
 from figures.causal.skew import Skew
+from figures.causal.step_claims import steps
 from figures.causal.structural import Structural
 from figures.causal.summary import Summary
 from figures.claims import Claim
@@ -18,12 +17,9 @@ from figures.experiments.wide import MEAN, column_of
 
 PROVEN = ("step.", "answers.")
 """Ids (their beginnings) of the statements that are proven: a violation is a bug."""
-GRAPHS, STEPS, ANSWERS, BATCHES, DISTANCE, SKEW = (
-    f"figures/{name}.pdf"
-    for name in ("graphs", "steps", "answers", "batch_size", "distance", "label_shift")
+ANSWERS, BATCHES, DISTANCE, SKEW = (
+    f"figures/{name}.pdf" for name in ("answers", "batch_size", "distance", "label_shift")
 )
-PROPOSITION = "UniFed, Proposition III.10, Fig. 2"
-TWENTY = "UniFed, Eq. (20), Fig. 2"
 MODEL = "derived here; UniFed, Eq. (20), Proposition III.10"
 STREAM = "derived here; UniFed, Eqs. (3), (4)"
 
@@ -34,46 +30,6 @@ def judge(summary: Summary) -> Iterator[Claim]:
     yield from answers(summary.structural)
     yield from networks(summary.structural)
     yield from streams(summary.skew)
-
-
-def steps(graphs: Graphs) -> Iterator[Claim]:
-    """Every step as it was found: what fails is claimed to fail, with the path that shows it.
-
-    A step that holds although a path is open, or fails without one, contradicts itself.
-    """
-    taken: set[str] = set()
-    for row in graphs.telling():
-        rule, where = rule_of(row["step"]), f"in the graph of {title(row['graph'])}"
-        if row["holds"]:
-            by = "" if rule == SEPARATION else f", by {_the(rule)}"
-            said = f"{row['statement']} {where}{by}"
-        else:
-            verb = "do" if rule.startswith("rules") else "does"
-            said = f"{_the(rule)} {verb} not give {row['statement']} {where}"
-        consistent = row["holds"] == (row["path"] == "")
-        path = f"open path {row['path']}" if row["path"] else "no open path"
-        source = TWENTY if row["step"].endswith((".X", ".D", ".F")) else PROPOSITION
-        verdict = "certified" if consistent else "violated"
-        words = said[0].upper() + said[1:]
-        figure = GRAPHS if row["graph"] in graphs.names else STEPS
-        yield Claim(_identity(row, taken), words, source, path, None, verdict, figure)
-
-
-def _the(rule: str) -> str:
-    return f"the {rule}" if rule.endswith("criterion") else rule
-
-
-def _identity(row: Mapping[str, str], taken: set[str]) -> str:
-    """step.<id>, in other graphs than the paper's of testing step.<graph>.<id>."""
-    graph = "" if row["graph"] == BASE else f"{row['graph'].removeprefix('test, ')}."
-    plain = re.sub(r"[^a-z0-9.]+", "-", f"{graph}{row['step']}".lower())
-    plain = re.sub(r"[.-]*\.[.-]*", ".", plain).strip(".-") or "unnamed"
-    name, k = plain, 1
-    while name in taken:
-        k += 1
-        name = f"{plain}-{k}"
-    taken.add(name)
-    return f"step.{name}"
 
 
 def networks(found: Structural) -> Iterator[Claim]:

@@ -19,10 +19,10 @@ TITLES = {
     "test": "testing",
     "test do(S)": "testing, do(S)",
     "test do(F)": "testing, do(F)",
-    "test, population statistics": "testing, population's statistics",
-    "test, aggregated BN": "testing, D → F kept",
-    "test, label shift": "testing, label shift D → Y",
-    "test, content causes the label": "testing, C causes X and Y, F does not",
+    "test, population statistics": "testing (population's statistics)",
+    "test, aggregated BN": "testing (D → F kept)",
+    "test, label shift": "testing (label shift, D → Y)",
+    "test, content causes the label": "testing (C causes X and Y, F does not)",
 }
 RULES = {
     "rule1": "rule 1",
@@ -77,18 +77,25 @@ class Graphs:
         return [] if step is None else walk(step["path"])
 
     def telling(self) -> Iterator[dict[str, Any]]:
-        """Every step once, in the first graph that has it, and where it comes out differently.
+        """Every step once, in the first graph that has it.
 
         Of the training graphs also whether D and F are independent, which the paper speaks of.
         """
+        known: set[str] = set()
+        for row in self.ordered.iter_rows(named=True):
+            trained = row["graph"].startswith("train") and row["step"] == "separation.D"
+            if trained or row["step"] not in known:
+                yield row
+            known.add(row["step"])
+
+    def otherwise(self) -> dict[str, list[dict[str, Any]]]:
+        """Graph -> its steps that come out otherwise than in the first graph that has them."""
         known: dict[str, bool] = {}
-        for graph in self.checked:
-            for row in of(self.steps, graph=graph).iter_rows(named=True):
-                step, holds = row["step"], row["holds"]
-                named = graph.startswith("train") and step == "separation.D"
-                if named or known.get(step) != holds:
-                    yield row
-                known.setdefault(step, holds)
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in self.ordered.iter_rows(named=True):
+            if known.setdefault(row["step"], row["holds"]) != row["holds"]:
+                found.setdefault(row["graph"], []).append(row)
+        return found
 
 
 def summarise_graphs(rows: pl.DataFrame) -> Graphs:
