@@ -22,6 +22,7 @@ from written_files import in_order
 
 from figures.causal import content, present
 from figures.causal.graphs import rule_of, walk
+from figures.tables import to_latex
 
 # ---- the steps of Proposition III.10
 
@@ -51,8 +52,8 @@ def test_other_graphs_are_claimed_where_they_come_out_otherwise():
     claim = found["step.label-shift"]
     # Not of rule2.S, which fails without label shift, too.
     assert claim.claim == (
-        "In the graph of testing (label shift, D → Y), unlike in the paper's, the rules do not give "
-        "(S ⊥ Y | F); P(Y | do(S)) = Σ_f P(Y | do(f)) P(f | do(S))"
+        "In the graph of testing (label shift, D → Y), unlike in the paper's, the rules do not "
+        "give (S ⊥ Y | F); P(Y | do(S)) = Σ_f P(Y | do(f)) P(f | do(S))"
     )
     assert claim.measured == "open paths S ← R ← D → Y, F ← R ← D → Y"
     assert (claim.verdict, claim.figure) == ("certified", "figures/steps.pdf")
@@ -212,3 +213,9 @@ def test_clients_and_scenarios_may_have_any_names():
     assert len(ids) == len(set(ids))
     for drawing in shown.drawings.values():
         drawing.make().draw_without_rendering()
+
+
+def test_signs_of_steps_are_mathematics_in_latex():
+    (steps, _) = content(made(graphs(Records()))).tables[:2]
+    text = to_latex(steps.shown, steps.layout)
+    assert r"(S $\perp$ Y \textbar{} F)" in text and r"S $\gets$ R $\to$ F" in text
