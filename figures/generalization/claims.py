@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from figures.claims import Claim
 from figures.convergence.judgement import span
 from figures.experiments.cells import measured
@@ -10,6 +12,7 @@ from figures.experiments.measures import POLICIES
 from figures.experiments.names import client_titles, slugs
 from figures.experiments.wide import column_of
 from figures.generalization.gaussian_claims import judge_gaussian
+from figures.generalization.names import CAPACITIES
 from figures.generalization.summary import Summary
 from figures.selection import of
 from figures.statistics import RankCorrelation
@@ -28,13 +31,7 @@ ROUNDING = 1e-5
 def judge(summary: Summary) -> Iterator[Claim]:
     """Judge divergence, terms, accuracy and Eq. (15), then what Gaussian clients show."""
     yield from _divergences(summary)
-    found = summary.claimed.get("terms")
-    if found is not None:
-        words = (
-            "The terms of (16) without capacities, the divergence from below and the ideal joint "
-        )
-        words += "error from above, add up to less with client-specific than with aggregated BN"
-        yield _claim(found, "terms.sum", words, BOUND, TERMS)
+    yield from _terms(summary)
     if summary.rank is not None:
         yield _rank(summary.rank)
     yield from _mixtures(summary)
@@ -69,6 +66,36 @@ def _divergences(summary: Summary) -> Iterator[Claim]:
         words = f"The divergence falls with the test batches seen: after {numbers[-1]} it is "
         words += f"smaller than after {numbers[0]}"
         yield _claim(found, "divergence.batches", words, DIVERGENCE, BATCHES)
+
+
+def _terms(summary: Summary) -> Iterator[Claim]:
+    if (found := summary.claimed.get("terms")) is not None:
+        words = (
+            "The terms of (16) without capacities, the divergence from below and the ideal joint "
+        )
+        words += "error from above, add up to less with client-specific than with aggregated BN"
+        yield _claim(found, "terms.sum", words, BOUND, TERMS)
+    if (found := summary.claimed.get("gap")) is not None:
+        words = (
+            "The risk that (18) counts, of each model at home, is below the external error: its "
+        )
+        words += "other terms have to pay for the way there"
+        yield _claim(found, "terms.home-risk", words, DIVERGENCE, TERMS)
+    rows = summary.terms.filter(pl.col("split").is_in(CAPACITIES)).drop_nulls("lower")
+    if rows.height:
+        by = ["held_out", "bn_policy", "variant"]
+        sums = rows.group_by(by, maintain_order=True).agg(pl.col("lower").sum())["lower"]
+        vacuous = int((sums >= 1).sum())
+        yield Claim(
+            "terms.vacuous",
+            "With the VC dimension of the networks (16) and (18) say nothing of J_u ≤ 1: their "
+            "capacities alone exceed 1",
+            BOUND,
+            f"{vacuous} of {sums.len()} sums of capacities, which are",
+            span(sums),
+            "certified" if vacuous == sums.len() else "consistent",
+            TERMS,
+        )
 
 
 def _claim(found: Compared, identity: str, words: str, source: str, figure: str) -> Claim:

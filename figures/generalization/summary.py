@@ -13,7 +13,7 @@ from figures.experiments.measures import POLICIES
 from figures.experiments.wide import MEAN, column_of
 from figures.experiments.words import lost
 from figures.generalization.gaussian import Gaussian, summarise_gaussian
-from figures.generalization.names import INPUT, MIXTURE, SERVED, WAYS, layer_order
+from figures.generalization.names import INPUT, MIXTURE, RISKS, SERVED, WAYS, layer_order
 from figures.generalization.terms import mixtures, summed, terms
 from figures.selection import of
 from figures.statistics import RankCorrelation, rank_correlation
@@ -95,6 +95,10 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     sums = by_column(summed(frame), behind, ["variant"])
     errors = by_column(of(frame, metric="external_error"), behind, ["variant"])
     last = layers[-1] if layers else INPUT
+    own = of(frame, metric="term", bn_policy=POLICIES[1], variant="18", split=RISKS[0])
+    risk = by_column(own, of(behind, bn_policy=POLICIES[1]), [])
+    claimed = _claimed(divergence, floor, after, sums, last)
+    claimed["gap"] = (errors.get((POLICIES[1], MEAN, "adapted")), risk.get((POLICIES[1], MEAN)))
     points = _points(divergence, errors, clients, last)
     outside = known.filter(pl.col("study").is_in(["training", "divergence"]))
     return Summary(
@@ -107,7 +111,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         floor,
         after,
         compare(_pairs(divergence, columns, layers), "less"),
-        _claimed(divergence, floor, after, sums, last),
+        compare(claimed, {n: "greater" if n in ("floor", "gap") else "less" for n in claimed}),
         compare({c: _sides(divergence, "client-specific", c, last) for c in columns[:-1]}, "less"),
         terms(frame),
         sums,
@@ -168,7 +172,7 @@ def _pairs(found: Cells, columns: list[str], layers: list[str]) -> dict[Any, Any
 
 def _claimed(
     found: Cells, floor: Cells, after: Cells, sums: Cells, last: str
-) -> dict[str, Compared]:
+) -> dict[str, tuple[Cell | None, Cell | None]]:
     """Divergence by features, by the number of test batches, and what it does to the terms."""
     pairs: dict[str, Any] = {name: _sides(found, name, MEAN, last) for name in SHOWN}
     pairs["floor"] = (found.get((MEAN, "whitened", last)), floor.get((MEAN, last)))
@@ -176,8 +180,7 @@ def _claimed(
     if len(numbers) > 1:
         pairs["batches"] = (after.get((MEAN, numbers[-1])), after.get((MEAN, numbers[0])))
     first, second = (sums.get((policy, MEAN, "16")) for policy in POLICIES)
-    pairs["terms"] = (second, first)
-    return compare(pairs, {name: "greater" if name == "floor" else "less" for name in pairs})
+    return pairs | {"terms": (second, first)}
 
 
 def _points(found: Cells, errors: Cells, clients: list[str], last: str) -> pl.DataFrame:

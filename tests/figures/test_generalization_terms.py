@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from synthetic import Records
+from synthetic import Records, student
 from synthetic_generalization import OPTIONS, distances, run, statement, trained
 
 from figures.generalization import content, present, summarise
@@ -52,6 +52,27 @@ def test_terms_are_means_over_seeds_and_open_where_a_seed_is():
     assert shown["ideal joint error"][0] == "0.100 to 0.300"
     assert shown["kind"][0] == "diagnostic"
     assert "diagnostic, not a bound" in content(summary).drawings["terms"].title
+
+
+def test_capacities_above_one_make_a_statement_vacuous():
+    for capacity, verdict in ((0.6, "certified"), (0.4, "consistent")):
+        values = {"capacity of the divergence": capacity, "capacity of the risk": 0.5}
+        run(records := Records(), "aggregated", 0, statement("mnist-m", "16", values))
+        found = claims(records)["terms.vacuous"]
+        assert found.verdict == verdict
+        assert found.interval == pytest.approx((capacity + 0.5, capacity + 0.5))
+
+
+def test_the_risk_at_home_is_held_against_the_external_error():
+    records = Records()
+    for seed in range(3):
+        rows = statement("mnist-m", "18", {"empirical risk": 0.1})
+        where = {"client": "mnist-m", "variant": "adapted"}
+        rows.append({"metric": "external_error", "value": 0.4 + 0.01 * seed, **where})
+        run(records, "client_specific", seed, rows)
+    found = claims(records)["terms.home-risk"]
+    assert found.interval == pytest.approx(student([0.3, 0.31, 0.32])[1:])
+    assert found.verdict == "supported"
 
 
 def test_every_term_says_which_function_computes_it():
