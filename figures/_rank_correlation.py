@@ -65,12 +65,17 @@ def rank_correlation(
         method = f"{independent} {what}: no interval below four"
         return RankCorrelation(r, None, None, n, independent, level, method)
     most = 1 - 12 / (n * (n * n - 1))
-    inner = min(max(r, -most), most)
-    half = stats.norm.ppf((1 + level) / 2) * math.sqrt((1 + inner**2 / 2) / (independent - 3))
-    lower, upper = (math.tanh(math.atanh(inner) + sign * half) for sign in (-1, 1))
-    lower, upper = (-1.0 if r == -1 else min(lower, r)), (1.0 if r == 1 else max(upper, r))
+    ends = _interval(r, most, independent, level)
     method = f"Bonett and Wright, {independent} {what}"
-    return RankCorrelation(r, lower, upper, n, independent, level, method)
+    return RankCorrelation(r, *ends, n, independent, level, method)
+
+
+def _interval(r: float, most: float, n: int, level: float) -> tuple[float, float]:
+    """Of n independent points; `most` is the largest correlation below 1."""
+    inner = min(max(r, -most), most)
+    half = stats.norm.ppf((1 + level) / 2) * math.sqrt((1 + inner**2 / 2) / (n - 3))
+    lower, upper = (math.tanh(math.atanh(inner) + sign * half) for sign in (-1, 1))
+    return -1.0 if r == -1 else min(lower, r), 1.0 if r == 1 else max(upper, r)
 
 
 def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

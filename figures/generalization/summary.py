@@ -95,10 +95,8 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     sums = by_column(summed(frame), behind, ["variant"])
     errors = by_column(of(frame, metric="external_error"), behind, ["variant"])
     last = layers[-1] if layers else INPUT
-    own = of(frame, metric="term", bn_policy=POLICIES[1], variant="18", split=RISKS[0])
-    risk = by_column(own, of(behind, bn_policy=POLICIES[1]), [])
     claimed = _claimed(divergence, floor, after, sums, last)
-    claimed["gap"] = (errors.get((POLICIES[1], MEAN, "adapted")), risk.get((POLICIES[1], MEAN)))
+    claimed["gap"] = _gap(frame, behind, errors)
     points = _points(divergence, errors, clients, last)
     outside = known.filter(pl.col("study").is_in(["training", "divergence"]))
     return Summary(
@@ -181,6 +179,16 @@ def _claimed(
         pairs["batches"] = (after.get((MEAN, numbers[-1])), after.get((MEAN, numbers[0])))
     first, second = (sums.get((policy, MEAN, "16")) for policy in POLICIES)
     return pairs | {"terms": (second, first)}
+
+
+def _gap(
+    frame: pl.DataFrame, behind: pl.DataFrame, errors: Cells
+) -> tuple[Cell | None, Cell | None]:
+    """The external error, and the risk that (18) counts in its place."""
+    specific = of(behind, bn_policy=POLICIES[1])
+    risk = of(frame, metric="term", bn_policy=POLICIES[1], variant="18", split=RISKS[0])
+    own = by_column(risk, specific, [])
+    return errors.get((POLICIES[1], MEAN, SERVED[POLICIES[1]])), own.get((POLICIES[1], MEAN))
 
 
 def _points(found: Cells, errors: Cells, clients: list[str], last: str) -> pl.DataFrame:

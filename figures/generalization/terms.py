@@ -46,6 +46,11 @@ def terms(frame: pl.DataFrame) -> pl.DataFrame:
         .group_by(by[:3])
         .agg(pl.col("value").min().alias("kind"), pl.col("note").first().alias("title"))
     )
+    return _placed(means.join(kinds, on=by[:3], how="left"), frame)
+
+
+def _placed(table: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """By held-out client as the runs came, then by statement, then by term."""
     order = {name: k for k, name in enumerate(TERMS)}
     rows = pl.DataFrame(
         [(*key, k) for k, key in enumerate(STATEMENTS)],
@@ -54,8 +59,7 @@ def terms(frame: pl.DataFrame) -> pl.DataFrame:
     )
     clients = frame.select("held_out").unique(maintain_order=True).with_row_index("client_place")
     return (
-        means.join(kinds, on=by[:3], how="left")
-        .join(rows, on=["bn_policy", "variant"], how="left")
+        table.join(rows, on=["bn_policy", "variant"], how="left")
         .join(clients, on="held_out", how="left")
         .with_columns(
             pl.col("row_place").fill_null(len(STATEMENTS)),
