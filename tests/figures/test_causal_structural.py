@@ -38,14 +38,18 @@ def test_z_uses_the_half_of_the_interval_that_faces_the_exact_value():
     assert z == pytest.approx([1.959964 * 0.03 / 0.02])
 
 
-def by_hand(scenario, **errors):
-    """One strength; errors: answer -> (value, half of its numerical error)."""
+def by_hand(scenario, points=None, **errors):
+    """One strength; errors: answer -> (value, half of its numerical error); points simulated."""
     rows = []
     for answer, (value, half) in errors.items():
         at = {"variant": answer, "split": scenario, "parameter": 1.0}
         ends = {"lower": value - half, "upper": value + half}
         rows.append({"metric": "risk", "value": value, **ends, **at})
-    return Records().add({"study": "structural", "scenario": scenario}, rows)
+        if points:
+            around = {"lower": value - 0.01, "upper": value + 0.01}
+            rows.append({"metric": "risk_simulated", "value": value, **around, **at})
+    config = {"study": "structural", "scenario": scenario}
+    return Records().add(config | ({"simulations": points} if points else {}), rows)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +61,18 @@ def test_do_s_is_do_f_where_domains_are_one_location_scale_family(do_s, verdict)
 
 
 @pytest.mark.parametrize(
-    ("do_s", "verdict"), [(0.3, "certified"), (0.1001, "consistent"), (0.05, "violated")]
+    ("do_s", "points", "verdict"),
+    [
+        (0.3, 1000, "certified"),  # Hoeffding's radius is 0.10
+        (0.3, 200, "consistent"),  # and here 0.23
+        (0.3, None, "consistent"),  # a quadrature's error is no proof
+        (0.1001, 1000, "consistent"),
+        (0.05, 1000, "violated"),
+    ],
 )
-def test_under_label_shift_do_s_falls_short_of_do_f(do_s, verdict):
-    claim = claims(by_hand("label shift", do_f=(0.1, 0.0), do_s=(do_s, 0.0002)))[
-        "answers.label-shift.do-s"
-    ]
+def test_under_label_shift_do_s_falls_short_of_do_f(do_s, points, verdict):
+    found = claims(by_hand("label shift", points, do_f=(0.1, 0.0), do_s=(do_s, 0.0002)))
+    claim = found["answers.label-shift.do-s"]
     assert claim.verdict == verdict and "does not do what do(F) does" in claim.claim
     gap = 100 * (do_s - 0.1)
     assert claim.interval == pytest.approx((gap - 0.02, gap + 0.02))
