@@ -22,7 +22,7 @@ Array = np.ndarray
 PerClient = dict[str, Array]
 Report = Callable[[float], object]
 
-DIRECTIONS, REFERENCE = 100, 200
+DIRECTIONS, REFERENCE = 100, 100
 """In how many principal directions images are seen, and from how many of each client they come.
 
 With some hundred images to fit a classifier, pixels would leave more than it can tell apart."""
@@ -78,7 +78,7 @@ def divergence_data(
     "whitened": Σ^(-1/2)(r − μ) over channels, Σ and μ of the client's own training images (the
     unseen one's too: an oracle's), so that no image that is measured moved them; before the layer
     the network is that of "client_specific". At "input", "raw": the pixels in the 100 leading
-    principal directions of 200 training images of every client, none of which is measured.
+    principal directions of 100 training images of every client, none of which is measured.
 
     The unseen client's network is the one after its whole stream, the same for all images: seeded
     batches as `serve_external` makes them, τ = 0.9, n_t = 32.

@@ -81,7 +81,9 @@ PRESETS: dict[str, Preset] = {
             "internal": Size(rounds=5, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
             "external": Size(rounds=1, seeds=2, methods=("fedavg", "fedprox", "fedbn")),
             "analysis": Size(rounds=1, seeds=2, folds=1, **_BRIEF),
-            "generalization": Size(rounds=1, seeds=1, folds=1, layers="last", pairs=False),
+            "generalization": Size(
+                rounds=1, seeds=1, folds=1, layers="last", pairs=False, test_batches=(1, 15)
+            ),
             "causal": Size(rounds=1, seeds=1, folds=1, ratios=(1.0, 10.0, 50.0), draws=2),
             "tuning": Size(rounds=1, seeds=1),
         },
@@ -122,7 +124,7 @@ _EPOCH = {"compact_cnn": 0.16, "digits_cnn": 2.6}
 _MEASURED = {"compact_cnn": 0.14, "digits_cnn": 1.1}
 _SERVED = {"compact_cnn": 0.4, "digits_cnn": 2.5}
 # Of one variant of features: all hidden layers; as much again for pairs at the last one.
-_ESTIMATED = {"compact_cnn": 3.0, "digits_cnn": 30.0}
+_ESTIMATED = {"compact_cnn": 2.4, "digits_cnn": 30.0}
 # How much longer a method's epoch takes than FedAvg's.
 _LONGER = {"scaffold": 1.1, "moon": 2.2, "feddc": 1.1, "perfedavg": 2.0}
 
@@ -146,7 +148,7 @@ def seconds_of_serving(model: str) -> float:
 def seconds_of_divergence(training: Mapping[str, Any], size: Size) -> float:
     """About how long features and the estimates on them take on one core."""
     variants = 3 if training["bn_policy"] == "client_specific" else 1
-    layers = 1.0 if size.layers == "all" else 0.3
+    layers = 1.0 if size.layers == "all" else 0.6
     return (layers + size.pairs) * (1 + variants) * _ESTIMATED[training["model"]]
 
 

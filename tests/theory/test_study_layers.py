@@ -268,7 +268,7 @@ def test_an_aggregated_run_has_one_statement_and_no_statistics_of_its_own():
     found = rows(arrays("aggregated"))
     assert {r["variant"] for r in pick(found, metric="divergence")} == {"raw", "aggregated"}
     assert {r["variant"] for r in pick(found, metric="kind")} == {"16"}
-    missing = {"divergence_after", "divergence_floor", "pair_divergence"}
+    missing = {"divergence_after", "divergence_floor", "pair_divergence", "pair_divergence_floor"}
     assert not missing & {r["metric"] for r in found}
 
 
@@ -292,6 +292,11 @@ def test_pairs_are_searched_at_the_ends_and_enter_the_bound(policy, where, monke
     assert all("0.99" in r["note"] and r["samples"] == 133 for r in pairs)
     row = one(found, metric="term", variant="16", split="half the divergence")
     assert "d_HΔH" in row["note"] and row["value"] > 0.3
+    floors = pick(found, metric="pair_divergence_floor")
+    assert [r["client"] for r in floors] == (list(SEEN) if policy == "client_specific" else [])
+    for floor in floors:
+        assert -0.5 < floor["lower"] <= floor["value"] <= floor["upper"] < 1.2
+        assert floor["split"] == "layer 2" and floor["variant"] == "whitened"
 
 
 def test_records_are_plain_and_the_same_again(specific):

@@ -26,7 +26,7 @@ MIXTURE = "mixture"
 SEARCH: dict[str, Any] = {"width": 16, "starts": 1, "steps": 100}
 """Of the search over pairs of networks; about half as long as its defaults."""
 
-_FLOOR_DRAWS, _FLOOR_FIT, _FLOOR_HELD_OUT = 4, 500, 2000
+_FLOOR_DRAWS, _PAIR_FLOOR_DRAWS, _FLOOR_FIT, _FLOOR_HELD_OUT = 4, 3, 500, 2000
 
 
 def divergence_rows(
@@ -38,7 +38,8 @@ def divergence_rows(
     numbers of test batches are compared on the same held-out images. "divergence_floor" is what
     the proxy A-distance finds, at the last layer, between two samples of one and the same Gaussian
     law, each whitened by as many other draws as the clients have: what is left when nothing but
-    the estimation of means and covariances divides them.
+    the estimation of means and covariances divides them. "pair_divergence_floor" is the same of
+    the search for d_HΔH, from as many points as the clients have.
 
     Args:
         config: "held_out"; "capacity" of the domain classifier; "delta"; "pairs", whether d_HΔH is
@@ -55,8 +56,8 @@ def divergence_rows(
 
     Returns:
         Records of the metrics "divergence", "divergence_lower", "divergence_floor",
-        "divergence_after", "pair_divergence", "cross_risk", "cross_error", "mixture_risk",
-        "external_error", "term", "kind".
+        "divergence_after", "pair_divergence", "pair_divergence_floor", "cross_risk",
+        "cross_error", "mixture_risk", "external_error", "term", "kind".
 
     Raises:
         TypeError, ValueError: features as `proxy_a_distance` refuses them, such as too few images.
@@ -76,6 +77,7 @@ def divergence_rows(
     if config["pairs"]:
         for layer, variant in study.searched(layers):
             yield from study.pairs(layer, variant, pairs)
+        yield from study.pair_floor(layers[-1], draws)
     progress((len(layers) + 3) / (len(layers) + 4))
     yield from risk_rows(data, config["delta"])
     for variant in study.bounded(layers[-1]):
@@ -114,30 +116,41 @@ class _Study:
                 yield _row("divergence_after", found, **where) | {"samples": t}
 
     def floor(self, layer: str, rng: np.random.Generator) -> Rows:
-        """What is found between whitened samples of one Gaussian law."""
-        by = self.data["whitened_by"]
-        if not by:
-            return
-        clients, unseen = self.data["features"][layer]["whitened"], self.data["unseen"]
-        d = clients[unseen].shape[1]
+        """What a classifier finds between whitened samples of one Gaussian law."""
+        sizes = _FLOOR_FIT + _FLOOR_HELD_OUT, _FLOOR_FIT + _FLOOR_HELD_OUT
+        share, kind = _FLOOR_HELD_OUT / sizes[0], self.config["capacity"]
         found: dict[int, list[float]] = {}
-        for name in self.data["seen"]:
-            if by[name] not in found:
-                found[by[name]] = self._floor(rng, d, (by[name], by[unseen]))
-            values = found[by[name]]
-            note = (
-                f"mean of {_FLOOR_DRAWS} draws: N(0, I) in {d} dimensions, whitened by {by[name]} "
-                f"and {by[unseen]} other draws"
-            )
-            ends = {"lower": min(values), "upper": max(values), "samples": _FLOOR_HELD_OUT}
-            where = {"client": name, "split": layer, "variant": "whitened", "note": note}
-            yield row("divergence_floor", np.mean(values), **ends, **where)
+        for name, by in self._whitened_by():
+            if by[0] not in found:
+                samples = [self._equal_laws(rng, layer, by, sizes) for _ in range(_FLOOR_DRAWS)]
+                found[by[0]] = [
+                    proxy_a_distance(*s, capacity=kind, held_out=share).value for s in samples
+                ]
+            yield _floor_row("divergence_floor", found[by[0]], name, layer, by)
 
-    def _floor(self, rng: np.random.Generator, d: int, by: tuple[int, int]) -> list[float]:
-        held_out = _FLOOR_HELD_OUT / (_FLOOR_FIT + _FLOOR_HELD_OUT)
-        samples = [[_whitened_gaussian(rng, d, n) for n in by] for _ in range(_FLOOR_DRAWS)]
-        kind = self.config["capacity"]
-        return [proxy_a_distance(*s, capacity=kind, held_out=held_out).value for s in samples]
+    def pair_floor(self, layer: str, rng: np.random.Generator) -> Rows:
+        """What the search over pairs finds between them."""
+        found: dict[tuple[int, int], list[float]] = {}
+        for name, by in self._whitened_by():
+            at = self.data["features"][layer]["whitened"]
+            sizes = len(at[name]), len(at[self.data["unseen"]])
+            if (by[0], sizes[0]) not in found:
+                draws = range(_PAIR_FLOOR_DRAWS)
+                samples = [self._equal_laws(rng, layer, by, sizes) for _ in draws]
+                values = [pair_divergence(*s, seed=self.seed, **SEARCH).value for s in samples]
+                found[by[0], sizes[0]] = values
+            yield _floor_row("pair_divergence_floor", found[by[0], sizes[0]], name, layer, by)
+
+    def _whitened_by(self) -> list[tuple[str, tuple[int, int]]]:
+        """Seen client -> how many images whiten it and the unseen one; none if not whitened."""
+        by = self.data["whitened_by"]
+        return [(name, (by[name], by[self.data["unseen"]])) for name in self.data["seen"] if by]
+
+    def _equal_laws(
+        self, rng: np.random.Generator, layer: str, by: tuple[int, int], sizes: tuple[int, int]
+    ) -> list[Float[Array, "n d"]]:
+        d = self.data["features"][layer]["whitened"][self.data["unseen"]].shape[1]
+        return [_whitened_gaussian(rng, (n, d), count) for n, count in zip(sizes, by, strict=True)]
 
     def searched(self, layers: list[str]) -> list[tuple[str, str]]:
         """Where d_HΔH is searched for."""
@@ -179,10 +192,22 @@ def _row(metric: str, found: Estimate, **where: Any) -> dict[str, Any]:
     return row(metric, found.value, lower=low, upper=high, **about, **where)
 
 
-def _whitened_gaussian(rng: np.random.Generator, d: int, by: int) -> Float[Array, "n d"]:
+def _floor_row(
+    metric: str, values: list[float], client: str, layer: str, by: tuple[int, int]
+) -> dict[str, Any]:
+    note = (
+        f"mean, least and most of {len(values)} draws: two samples of N(0, I), whitened by {by[0]} "
+        f"and {by[1]} other points"
+    )
+    where = {"client": client, "split": layer, "variant": "whitened", "note": note}
+    return row(metric, np.mean(values), lower=min(values), upper=max(values), **where)
+
+
+def _whitened_gaussian(
+    rng: np.random.Generator, shape: tuple[int, int], by: int
+) -> Float[Array, "n d"]:
     """Draws of N(0, I) that others, so many of them, have whitened."""
-    points = rng.standard_normal((_FLOOR_FIT + _FLOOR_HELD_OUT, d))
-    others = rng.standard_normal((by, d))
+    points, others = rng.standard_normal(shape), rng.standard_normal((by, shape[1]))
     values, vectors = np.linalg.eigh(np.cov(others.T, bias=True))
     alive = values > 1e-6 * values[-1]
     root = vectors[:, alive] / np.sqrt(values[alive]) @ vectors[:, alive].T
