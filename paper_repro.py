@@ -709,8 +709,11 @@ def mention_label_shift(
         return
     from empirical import label_shift, load_federation
 
-    if sentence := label_shift(load_federation(options.federation, data=options.data)).sentence:
-        console.print(sentence, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    clients = load_federation(options.federation, data=options.data)
+    sentence = label_shift(clients).sentence if len(clients) > 1 else None
+    if sentence:
+        text = f"{sentence[:1].upper()}{sentence[1:]}."
+        console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def mention_untuned(options: Options, todo: Sequence[Task]) -> None:
