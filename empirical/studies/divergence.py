@@ -108,11 +108,12 @@ def divergence_data(
         net = nets.serving(client.name)
         found = layer_features(net, nets.inputs(client.test))
         white = whitenings(net, nets.inputs(client.train)) if nets.specific else []
-        for number in range(len(found)) if config["layers"] == "all" else [len(found) - 1]:
+        measured = range(0 if config["layers"] == "all" else len(found) - 1, len(found))
+        for number in measured:
             at = features.setdefault(f"layer {number + 1}", {})
             for variant, values in _variants(found[number], white[number : number + 1]).items():
                 at.setdefault(variant, {})[client.name] = values.numpy()
-        notes += _dead(client.name, white)
+        notes += _dead(client.name, white, measured)
         report(done / parts)
     after = _after(nets, config["batches"], notes) if nets.specific else {}
     report((parts - 1) / parts)
@@ -151,12 +152,12 @@ def _some(split: Split) -> Split:
     return Split(split.images[rows], split.labels[rows], split.classes)
 
 
-def _dead(client: str, white: Sequence[Whitening]) -> list[str]:
+def _dead(client: str, white: Sequence[Whitening], measured: range) -> list[str]:
     return [
-        f"whitening {client} at layer {number} leaves out {len(w.mean) - w.kept} of {len(w.mean)} "
-        "directions, which are dead"
-        for number, w in enumerate(white, start=1)
-        if w.kept < len(w.mean)
+        f"whitening {client} at layer {number + 1} leaves out {len(w.mean) - w.kept} of "
+        f"{len(w.mean)} directions, which are dead"
+        for number, w in enumerate(white)
+        if w.kept < len(w.mean) and number in measured
     ]
 
 
