@@ -3,6 +3,7 @@
 from figures.experiments.cells import Cell
 from figures.experiments.wide import WIDEST, column_of
 from figures.experiments.words import counts, hollow, means
+from figures.generalization.claims import points_alone
 from figures.generalization.gaussian import Gaussian
 from figures.generalization.summary import Summary
 from figures.statistics import RankCorrelation
@@ -85,7 +86,7 @@ def scatter_caption(summary: Summary) -> str:
     """Of divergence and accuracy."""
     if summary.rank is None:
         return ""
-    return SCATTER.format(last=summary.last, rank=_rank(summary.rank))
+    return SCATTER.format(last=summary.last, rank=_rank(summary.rank, summary.rank_of_points))
 
 
 def gaussian_caption(found: Gaussian, text: str) -> str:
@@ -104,17 +105,18 @@ def _means(cells: list[Cell]) -> str:
     return f"{means(counts(cells))}{hollow(cells)}"
 
 
-def _rank(found: RankCorrelation) -> str:
+def _rank(found: RankCorrelation, of_points: RankCorrelation | None) -> str:
     if found.value is None:
         return f"There is no rank correlation: {found.method}."
     if found.lower is None:
         return (
             f"Spearman's ρ has no interval: points of one client are not independent, and of "
-            f"{found.method}."
+            f"{found.method}{points_alone(of_points)}."
         )
     return (
         "The interval of Spearman's ρ (Bonett and Wright) counts the "
-        f"{found.groups} clients, not the {found.n} marks: those of one client are not independent."
+        f"{found.groups} clients, not the {found.n} marks: those of one client are not independent"
+        f"{points_alone(of_points)}."
     )
 
 

@@ -33,7 +33,7 @@ def judge(summary: Summary) -> Iterator[Claim]:
     yield from _divergences(summary)
     yield from _terms(summary)
     if summary.rank is not None:
-        yield _rank(summary.rank)
+        yield _rank(summary.rank, summary.rank_of_points)
     yield from _mixtures(summary)
     yield from judge_gaussian(summary.gaussian)
 
@@ -105,7 +105,7 @@ def _claim(found: Compared, identity: str, words: str, source: str, figure: str)
     return Claim(identity, words, source, said, ends, found.verdict, figure)
 
 
-def _rank(found: RankCorrelation) -> Claim:
+def _rank(found: RankCorrelation, of_points: RankCorrelation | None) -> Claim:
     words = "Where client-specific BN takes more of the divergence it gains more accuracy outside"
     several = "s" * (found.groups > 1)
     points = (
@@ -117,14 +117,23 @@ def _rank(found: RankCorrelation) -> Claim:
             SCATTER,
         )  # fmt: skip
     said = f"Spearman's ρ = {found.value:.2f} over {points}".replace("-", "−")
+    said += points_alone(of_points)
     if found.lower is None or found.upper is None:
-        said += f" ({found.method})"
+        said += f"; {found.method}"
         return Claim("gain.rank", words, DIVERGENCE, said, None, "inconclusive", SCATTER)
     verdict = "supported" if found.lower > 0 else "contradicted" if found.upper < 0 else (
         "inconclusive"
     )  # fmt: skip
-    ends = (found.lower, found.upper)
+    ends, said = (found.lower, found.upper), f"{said}; with clients as the independent ones"
     return Claim("gain.rank", words, DIVERGENCE, said, ends, verdict, SCATTER)
+
+
+def points_alone(found: RankCorrelation | None) -> str:
+    """What the interval would be if seeds of one client were independent."""
+    if found is None or found.lower is None or found.upper is None:
+        return ""
+    ends = f"[{found.lower:.2f}, {found.upper:.2f}]".replace("-", "−")
+    return f"; {ends} if those of one client were independent"
 
 
 def _mixtures(summary: Summary) -> Iterator[Claim]:

@@ -45,7 +45,8 @@ class Summary:
         error_ends: the same -> mean over seeds of its Clopper-Pearson ends.
         mixtures: Eq. (15), a row per run.
         points: reduction of divergence and gain of accuracy per held-out client and seed.
-        rank: their rank correlation, None without points.
+        rank: their rank correlation with clients counted as independent, None without points.
+        rank_of_points: the same with all points counted as independent, which they are not.
         gaussian: what Gaussian clients show.
         whole: tables that are written with every row and digit.
         seeds: the largest number of seeds.
@@ -70,6 +71,7 @@ class Summary:
     mixtures: pl.DataFrame
     points: pl.DataFrame
     rank: RankCorrelation | None
+    rank_of_points: RankCorrelation | None
     gaussian: Gaussian
     whole: dict[str, pl.DataFrame] = field(default_factory=dict)
     seeds: int = 0
@@ -117,7 +119,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         _ends(frame),
         mixtures(frame),
         points,
-        _rank(points),
+        *_ranks(points),
         summarise_gaussian(rows, manifests),
         _whole(frame),
         behind["seed"].n_unique(),
@@ -208,11 +210,11 @@ def _points(found: Cells, errors: Cells, clients: list[str], last: str) -> pl.Da
     return pl.DataFrame(rows, schema=types)
 
 
-def _rank(points: pl.DataFrame) -> RankCorrelation | None:
+def _ranks(points: pl.DataFrame) -> tuple[RankCorrelation | None, RankCorrelation | None]:
     if points.is_empty():
-        return None
-    groups = points["held_out"].to_list()
-    return rank_correlation(points["reduction"].to_list(), points["gain"].to_list(), groups)
+        return None, None
+    x, y = (points[name].to_list() for name in ("reduction", "gain"))
+    return rank_correlation(x, y, points["held_out"].to_list()), rank_correlation(x, y)
 
 
 def _ends(frame: pl.DataFrame) -> dict[tuple[Any, ...], tuple[float, float]]:

@@ -151,6 +151,16 @@ def test_points_hold_reduction_and_gain_per_client_and_seed():
     assert "not independent" in content(summary).drawings["scatter"].caption
 
 
+def test_both_intervals_of_the_rank_correlation_are_told():
+    summary = made(trained(seeds=3))
+    found = claims(trained(seeds=3))["gain.rank"]
+    points = summary.rank_of_points
+    assert found.interval == (summary.rank.lower, summary.rank.upper)
+    assert summary.rank.lower < points.lower < points.upper < summary.rank.upper
+    said = f"[{points.lower:.2f}, {points.upper:.2f}] if those of one client".replace("-", "−")
+    assert said in found.measured and said in content(summary).drawings["scatter"].caption
+
+
 def test_the_rank_correlation_of_equal_points_is_said_to_be_none():
     records = trained(seeds=1, folds=("mnist",))
     claim = claims(records)["gain.rank"]
