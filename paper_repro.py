@@ -194,7 +194,7 @@ def fitting(
         Refused: one of them has too few.
     """
     runs = list(plan)
-    configs = [config for _, config, _ in runs if config["study"] in ("training", "external")]
+    configs = [config for _, config, _ in runs if "federation" in config.get("training", config)]
     if configs:
         from empirical import load_federation
         from empirical.studies import check_clients
@@ -367,7 +367,7 @@ def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
     clients = federation(config["federation"], task.data)
     state = train_study(config, clients, run.add, report)
     save(run.folder / CHECKPOINT, state)
-    run.manifest.update(p=dict(state.p), notes=list(state.notes))
+    run.manifest.update(p=dict(state.p), notes=[*state.notes, *unlike(clients)])
     run.manifest.update(chosen=origin(config), at_edge=at_edge(config))
     if state.status == "diverged":
         run.manifest.update(status="diverged", diverged_in_round=state.round)
@@ -394,6 +394,7 @@ def diverge(config: dict[str, Any], task: Task, run: Any, report: Callable[[floa
         seen = divergence_data(config, clients, state, lambda part: report(0.2 * part))
         later = divergence_rows(config, seen, numpy_generator, lambda p: report(0.2 + 0.8 * p))
         run.add(later)
+        run.manifest["notes"] = list(seen["notes"])
 
 
 def structure(config: dict[str, Any], _: Task, run: Any, report: Callable[[float], None]) -> None:
@@ -707,13 +708,19 @@ def mention_label_shift(
     """Say where clients differ in their classes, for which no batch norm of a client's own fits."""
     if not any(config["study"] == "training" for _, config, _ in plan):
         return
-    from empirical import label_shift, load_federation
+    from empirical import load_federation
 
-    clients = load_federation(options.federation, data=options.data)
-    sentence = label_shift(clients).sentence if len(clients) > 1 else None
-    if sentence:
+    for sentence in unlike(load_federation(options.federation, data=options.data)):
         text = f"{sentence[:1].upper()}{sentence[1:]}."
         console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def unlike(clients: Sequence[Any]) -> list[str]:
+    """Give the sentence on clients that differ in their classes; none where they do not."""
+    from empirical import label_shift
+
+    sentence = label_shift(clients).sentence if len(clients) > 1 else None
+    return [sentence] if sentence else []
 
 
 def mention_untuned(options: Options, todo: Sequence[Task]) -> None:
