@@ -53,19 +53,23 @@ def _divergences(summary: Summary) -> Iterator[Claim]:
             if found is not None:
                 identity = f"divergence.client.{ids[client]}"
                 yield _claim(found, identity, words.format(names[client]), DIVERGENCE, LAYERS)
+    for layer, found in summary.by_layer.items():
+        text = words.replace(str(last), layer).format("a client from outside")
+        identity = f"divergence.{slugs([layer])[layer]}"
+        yield _claim(found, identity, text, DIVERGENCE, LAYERS)
     if (found := claimed.get("whitened")) is not None:
-        words = f"Full whitening leaves a smaller estimated divergence in {last} than "
-        words += "client-specific BN, which scales each unit alone"
-        yield _claim(found, "divergence.whitened", words, WHITENING, LAYERS)
+        text = f"Full whitening leaves a smaller estimated divergence in {last} than "
+        text += "client-specific BN, which scales each unit alone"
+        yield _claim(found, "divergence.whitened", text, WHITENING, LAYERS)
     if (found := claimed.get("floor")) is not None:
-        words = f"Full whitening leaves more divergence in {last} than estimating means and "
-        words += "covariances does between samples of one Gaussian law"
-        yield _claim(found, "divergence.whitened-floor", words, WHITENING, LAYERS)
+        text = f"Full whitening leaves more divergence in {last} than estimating means and "
+        text += "covariances does between samples of one Gaussian law"
+        yield _claim(found, "divergence.whitened-floor", text, WHITENING, LAYERS)
     if (found := claimed.get("batches")) is not None:
         numbers = sorted({t for _, t in summary.after})
-        words = f"The divergence falls with the test batches seen: after {numbers[-1]} it is "
-        words += f"smaller than after {numbers[0]}"
-        yield _claim(found, "divergence.batches", words, DIVERGENCE, BATCHES)
+        text = f"The divergence falls with the test batches seen: after {numbers[-1]} it is "
+        text += f"smaller than after {numbers[0]}"
+        yield _claim(found, "divergence.batches", text, DIVERGENCE, BATCHES)
 
 
 def _terms(summary: Summary) -> Iterator[Claim]:

@@ -37,8 +37,9 @@ class Summary:
         floor: (column, layer) -> d(h) of whitened samples of one Gaussian law: estimation alone.
         after: (column, t) -> d(h) of the last layer after t test batches.
         differences: (comparison, column, layer) -> smaller − larger of `SHOWN`, one family.
-        claimed: what is claimed in the mean over held-out clients, one family.
+        claimed: what is claimed in the mean over held-out clients, a family for each table.
         by_client: column -> client-specific − aggregated in the last layer, one family.
+        by_layer: layers before it -> the same in the mean over held-out clients, one family.
         terms: a row per BN policy, held-out client, statement and term.
         sums: (policy, column, statement) -> sum of `RISKS`.
         errors: (policy, column, variant) -> external 0-1 error.
@@ -64,6 +65,7 @@ class Summary:
     differences: dict[tuple[str, str, str], Compared]
     claimed: dict[str, Compared]
     by_client: dict[str, Compared]
+    by_layer: dict[str, Compared]
     terms: pl.DataFrame
     sums: Cells
     errors: Cells
@@ -97,8 +99,8 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     sums = by_column(summed(frame), behind, ["variant"])
     errors = by_column(of(frame, metric="external_error"), behind, ["variant"])
     last = layers[-1] if layers else INPUT
-    claimed = _claimed(divergence, floor, after, sums, last)
-    claimed["gap"] = _gap(frame, behind, errors)
+    claimed = _of_divergence(divergence, floor, after, last)
+    claimed |= _of_terms(sums, _gap(frame, behind, errors))
     points = _points(divergence, errors, clients, last)
     outside = known.filter(pl.col("study").is_in(["training", "divergence"]))
     return Summary(
@@ -111,8 +113,9 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
         floor,
         after,
         compare(_pairs(divergence, columns, layers), "less"),
-        compare(claimed, {n: "greater" if n in ("floor", "gap") else "less" for n in claimed}),
+        claimed,
         compare({c: _sides(divergence, "client-specific", c, last) for c in columns[:-1]}, "less"),
+        compare({x: _sides(divergence, "client-specific", MEAN, x) for x in layers[:-1]}, "less"),
         terms(frame),
         sums,
         errors,
@@ -170,17 +173,21 @@ def _pairs(found: Cells, columns: list[str], layers: list[str]) -> dict[Any, Any
     return {(name, c, layer): _sides(found, name, c, layer) for name, c, layer in keys}
 
 
-def _claimed(
-    found: Cells, floor: Cells, after: Cells, sums: Cells, last: str
-) -> dict[str, tuple[Cell | None, Cell | None]]:
-    """Divergence by features, by the number of test batches, and what it does to the terms."""
-    pairs: dict[str, Any] = {name: _sides(found, name, MEAN, last) for name in SHOWN}
+def _of_divergence(found: Cells, floor: Cells, after: Cells, last: str) -> dict[str, Compared]:
+    """By features in one family, as they share a table, and by the number of test batches."""
+    pairs = {name: _sides(found, name, MEAN, last) for name in SHOWN}
     pairs["floor"] = (found.get((MEAN, "whitened", last)), floor.get((MEAN, last)))
     numbers = sorted({t for _, t in after})
-    if len(numbers) > 1:
-        pairs["batches"] = (after.get((MEAN, numbers[-1])), after.get((MEAN, numbers[0])))
+    ends = [after.get((MEAN, t)) for t in (numbers[-1], numbers[0])] if numbers[1:] else [None] * 2
+    judged = compare(pairs, {name: "greater" if name == "floor" else "less" for name in pairs})
+    return judged | compare({"batches": (ends[0], ends[1])}, "less")
+
+
+def _of_terms(sums: Cells, gap: tuple[Cell | None, Cell | None]) -> dict[str, Compared]:
+    """What client-specific BN does to the sum of the terms, and what (18) leaves out."""
     first, second = (sums.get((policy, MEAN, "16")) for policy in POLICIES)
-    return pairs | {"terms": (second, first)}
+    pairs = {"terms": (second, first), "gap": gap}
+    return compare(pairs, {"terms": "less", "gap": "greater"})
 
 
 def _gap(

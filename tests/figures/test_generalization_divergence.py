@@ -59,6 +59,23 @@ def test_more_divergence_with_client_specific_bn_contradicts():
     assert claims(records)["divergence.client-specific"].verdict == "contradicted"
 
 
+def test_layers_before_the_last_are_judged_by_themselves():
+    records = Records()
+    for seed in range(3):
+        rows = distances({"mnist": 1.6}, "aggregated", "layer 1")
+        rows += distances({"mnist": 1.9}, "aggregated", "layer 2")
+        run(records, "aggregated", seed, rows)
+        rows = distances({"mnist": 1.9 + 0.01 * seed}, "client_specific", "layer 1")
+        rows += distances({"mnist": 1.2 + 0.01 * seed}, "client_specific", "layer 2")
+        run(records, "client_specific", seed, rows)
+    found = claims(records)
+    first = found["divergence.layer-1"]
+    assert first.verdict == "contradicted" and "in layer 1 between" in first.claim
+    assert first.interval == pytest.approx(student([0.3, 0.31, 0.32])[1:])
+    assert "divergence.layer-2" not in found
+    assert "in layer 2 between" in found["divergence.client-specific"].claim
+
+
 def test_raw_inputs_serve_from_either_training():
     records = Records()
     raw = distances({"mnist": 1.7}, "raw", "input")
