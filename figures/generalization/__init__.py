@@ -117,7 +117,7 @@ def _trained(summary: Summary) -> dict[str, Drawing]:
     if summary.rank is not None and summary.points.height > 1:
         looks, rank = client_looks(summary.clients[:35]), summary.rank
         found["scatter"] = Drawing(
-            "Less divergence, more accuracy?",
+            "Divergence taken and accuracy gained",
             captions.scatter_caption(summary),
             lambda: scatter(summary.points, rank, looks),
         )

@@ -12,11 +12,11 @@ LAYERS = (
     "d(h) = 2(1 − 2ε) of a half-space that is trained to tell the features of a seen client from "
     "those of the client held out, ε its balanced error on images that it was not trained with: "
     "no more, in expectation, than d_H, the largest of all; not clipped at 0. Mean over the seen "
-    "clients; {means}. Raw inputs (dotted: their level): pixels in 100 principal directions. "
-    "Layers: what comes to batch norm, normalised; of convolutions the mean over 2 × 2 cells. "
-    "Aggregated BN: by the server's statistics. Client-specific BN: by each client's own, those "
-    "of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full whitening: by "
-    "mean and covariance of each client's training images.{floor}"
+    "clients; {means}, cut beyond 2. Raw inputs (dotted: their level): pixels in 100 principal "
+    "directions. Layers: what comes to batch norm, normalised; of convolutions the mean over 2 × "
+    "2 cells. Aggregated BN: by the server's statistics. Client-specific BN: by each client's "
+    "own, those of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full "
+    "whitening: by mean and covariance of each client's training images.{floor}"
 )
 FLOOR = (
     " Green dash: the same estimate for samples of one Gaussian law, each whitened by as many "
