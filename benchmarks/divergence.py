@@ -142,7 +142,7 @@ def summary(found: list[theory.Estimate], exact: float) -> tuple[str, ...]:
 def share(
     events: Iterable[bool], at_least: float | None = None, at_most: float | None = None
 ) -> str:
-    """How often; bold where a promise is broken, by a binomial test at 1 %. A mean has a standard error of sd/√draws."""
+    """How often; bold where a promise is broken, by a binomial test at 1 %."""
     happened = np.array(list(events), dtype=bool)
     count, n, broken = int(happened.sum()), len(happened), False
     if at_least is not None:
