@@ -152,7 +152,13 @@ def as_term(value: object, name: str, largest: float) -> Term:
         found = Term(name, value.lower, value.upper, value.method)
     elif _has_ends(value):
         origin = f"given as {type(value).__name__}"
-        found = Term(name, value.lower, value.upper, origin)  # type: ignore[attr-defined]
+        found = Term(
+            name,
+            value.lower,  # type: ignore[attr-defined]
+            value.upper,  # type: ignore[attr-defined]
+            origin,
+            delta=getattr(value, "delta", 0.0),
+        )
     else:
         number = real(value, name)
         if not 0 <= number <= largest:

@@ -19,6 +19,7 @@ from theory import (
     divergence_capacity,
     empirical_risk,
     feature_laws,
+    held_out_divergence,
     mixture_divergence,
     mixture_ideal_error,
     mixture_risk,
@@ -370,3 +371,11 @@ def test_a_sum_that_holds_with_probability_zero_is_no_bound():
     sure = Bound("s", (Term("t", 0.0, 0.5, "o"),), 1.0)
     assert sure.kind != "bound" and "promises nothing" in sure.reasons[0]
     assert sure.total.upper == 0.5
+
+
+def test_an_estimate_brings_its_own_risk_of_failing():
+    said = np.arange(100) % 10 > 0
+    found = held_out_divergence(said, ~said, delta=0.01)
+    bound = theorem_iii7(0.1, found, 0.0, vc_dimension=2, n=1000, delta=0.04)
+    assert bound.term("half the divergence").delta == 0.01
+    assert bound.delta == pytest.approx(0.05)
