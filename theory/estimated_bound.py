@@ -11,6 +11,7 @@ import numpy as np
 from theory._loose import Anything, ArrayLike, Flag, Real, Whole
 from theory._validate import as_matrix
 from theory.bounds import Bound, Term, as_weights
+from theory.capacity import risk_capacity
 from theory.estimated_terms import as_client_weights, as_losses, each, mean_risk
 from theory.estimates import Estimate
 from theory.generalization import corollary_iii8, corollary_iii9, theorem_iii7
@@ -54,7 +55,9 @@ def generalization_bound(  # noqa: PLR0913 - one argument per term, and the samp
 ) -> Bound:
     """Estimates every term of Theorem III.7 (13), Corollary III.8 (16) or III.9 (18) and adds up.
 
-    The risk is that of the points f was trained on; the capacities pay for that. Of the divergence
+    The risk is that of the points f was trained on; the capacities pay for that: that of the risk
+    for the n = Σ n_i points of the seen clients alone, whatever the unseen one has; that of the
+    divergence, estimated from both, for the smaller of n and n_u. Of the divergence
     a domain classifier on held-out features gives a lower bound alone, of d_H, which d_HΔH is not
     below if H has a constant; the ideal joint error needs labels of the unseen client. So from
     arrays alone the sum is a diagnostic; it becomes a bound with divergences that have an upper end
@@ -65,8 +68,8 @@ def generalization_bound(  # noqa: PLR0913 - one argument per term, and the samp
     bring their own, which come on top (`Bound.delta`).
 
     Weights other than n_i/n: losses of client i weigh ω_i/n_i, and in symmetrisation and
-    Hoeffding's inequality 1/Σ_p w_p² takes the place of n outside of the logarithm, so that the
-    capacities of the n points grow by √(n/n_eff).
+    Hoeffding's inequality n_eff = 1/Σ_p w_p² takes the place of n outside of the logarithm, so that
+    the capacities of the n points grow by √(n/n_eff); of the divergence's, n_eff is at most n_u.
 
     Args:
         losses: one array (n_i,) per seen client, losses in [0, 1] of f at its training points; or a
@@ -112,9 +115,14 @@ def generalization_bound(  # noqa: PLR0913 - one argument per term, and the samp
     smaller = n if given.unseen is None else min(n, len(given.unseen))
     sizes = {"vc_dimension": vc_dimension, "n": smaller if given.by_size else n, "delta": rest}
     if statement == "13":
-        return theorem_iii7(risk, found[0], ideal, **sizes)
-    mixture = mixture_divergence(given.weights, found)
-    return _weighted(corollary_iii8(risk, mixture, ideal, **sizes), given)
+        bound = theorem_iii7(risk, found[0], ideal, **sizes)
+    else:
+        mixture = mixture_divergence(given.weights, found)
+        bound = corollary_iii8(risk, mixture, ideal, **sizes)
+    # Half of the δ that is left, as in `theorem_iii7`, which knows one number of points.
+    own = risk_capacity(vc_dimension, n, as_risk(rest, 2) / 2)
+    terms = tuple(own if term.name == own.name else term for term in bound.terms)
+    return _weighted(replace(bound, terms=terms), given)
 
 
 def _checked(
@@ -192,14 +200,15 @@ def _weighted(bound: Bound, given: _Given) -> Bound:
     if given.by_size:
         return bound
     squares = (w * w / n for w, n in zip(as_weights(given.weights), given.sizes, strict=True))
-    effective = 1 / sum(squares)
-    if given.unseen is not None:
-        effective = min(effective, Fraction(len(given.unseen)))
-    factor = math.sqrt(sum(given.sizes) / effective) * (1 + 2.0**-50)
+    seen = 1 / sum(squares)
+    both = seen if given.unseen is None else min(seen, Fraction(len(given.unseen)))
+    points = {"capacity of the divergence": both, "capacity of the risk": seen}
     terms = []
     for term in bound.terms:
-        if term.name.startswith("capacity") and term.upper:
+        effective = points.get(term.name)
+        if effective and term.upper:
             origin = f"{term.origin}, times √(n/n_eff), n_eff = {float(effective):.6g}"
+            factor = math.sqrt(sum(given.sizes) / effective) * (1 + 2.0**-50)
             term = replace(term.scaled(factor, term.name), origin=origin)
         terms.append(term)
     return replace(bound, terms=tuple(terms))

@@ -46,9 +46,22 @@ def test_the_corollary_by_hand():
     assert risk.weights == pytest.approx((0.4, 0.6))
 
 
-def test_few_unlabelled_points_set_the_capacities():
-    found = bound(unseen=UNSEEN[:7])
-    assert found.term("capacity of the risk").upper == risk_capacity(D, 7, 0.025).upper
+@pytest.mark.parametrize("statement", ["13", "16"])
+def test_few_unlabelled_points_cost_the_divergence_but_not_the_risk(statement):
+    divergences = 0.3 if statement == "13" else [0.2, 0.4]
+    found = bound(unseen=UNSEEN[:7], statement=statement, divergences=divergences)
+    assert found.term("capacity of the divergence").upper == divergence_capacity(D, 7, 0.025).upper
+    assert found.term("capacity of the risk").upper == risk_capacity(D, 10, 0.025).upper
+
+
+def test_weights_leave_the_risk_the_points_of_the_seen_clients():
+    few, many = (bound(unseen=UNSEEN[:k], weights=[0.5, 0.5]) for k in (3, 20))
+    name = "capacity of the risk"
+    assert few.term(name) == many.term(name) and "n_eff = 9.6" in few.term(name).origin
+    name = "capacity of the divergence"
+    factor = math.sqrt(10 / 3)
+    assert few.term(name).upper == pytest.approx(factor * divergence_capacity(D, 10, 0.025).upper)
+    assert "n_eff = 3" in few.term(name).origin and "n_eff = 9.6" in many.term(name).origin
 
 
 def test_the_theorem_pools_the_seen_clients():
