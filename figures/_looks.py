@@ -79,7 +79,7 @@ _LOOKS: dict[str, Look] = {
     # the answers of the structural causal model
     "observational": Look("observational, P(Y | X)", "#56b4e9", "-", "v"),
     "backdoor": Look("back-door adjustment, Eq. (20)", "#009e73", _DASH_DOT, "^"),
-    "do_f": Look("do(F)", "#882255", "-", "D"),
+    "do_f": Look("P(Y | F), domain cut off", "#882255", "-", "D"),
     "do_s": Look("do(S), statistics of the population", "#e69f00", _LONG, "P"),
     "bayes": Look("Bayes rule that knows the domain", "#777777", _DOTS, "X"),
     # the clients of the embedded federation

@@ -5,10 +5,12 @@ the normalised feature, Y the label. The proposition wants do(S) to stand in for
 the graph G^te (`test_graph`) licenses them, by `proposition_iii10`:
 
 - (S ⊥ Y | F) holds, and P(Y | do(F)) = P(Y | F), P(Y | do(F), do(S)) = P(Y | do(F)) by rules 2, 3.
-- P(F | do(S)) = P(F | S) fails: S ← R → F. So does P(Y | do(S)) = P(Y | S). Both hold given R, or
-  given D where S holds the statistics of the domain itself (D → S in place of R → S, the limit of a
-  long stream), for values that occur together; a batch that includes the sample leaves S ← R → F
-  open given D too.
+- P(F | do(S)) = P(F | S) fails: S ← R → F. So does P(Y | do(S)) = P(Y | S). Both hold given R where
+  S is a function of R alone, as the paper draws it, for values that occur together. Where S is also
+  of the rest of the batch (D → B → S) or of the domain (D → S, the limit of a long stream), D → F
+  kept breaks them by S ← B ← D → F or S ← D → F, and label shift breaks the latter by D → Y; given
+  R and D they hold in all. Given D alone they hold for the statistics of the domain, and not for a
+  batch that includes the sample: S ← R → F.
 - P(Y | do(F), D) = P(Y | do(F)) holds, P(Y | do(S), D) = P(Y | do(S)) fails: D → R → F → Y. This is
   the difference between do(F) and do(S): only the former cuts the domain off.
 
@@ -45,12 +47,17 @@ from theory.separation import DiGraph, as_dag
 __all__ = ["equation_20", "proposition_iii10", "test_graph", "training_graph"]
 
 Policy = Literal["aggregated", "client_specific"]
-Statistics = Literal["batch", "population"]
+Statistics = Literal["batch", "stream", "population"]
 Label = Literal["feature", "shift", "content"]
 
-_ORDER = ("C", "D", "X", "R", "S", "F", "Y")
+_ORDER = ("C", "D", "X", "R", "B", "S", "F", "Y")
 _LATENT = ("C", "D")
 _FEATURES = (("D", "X"), ("D", "R"), ("X", "R"), ("R", "F"))
+_STATISTICS = {
+    "batch": (("R", "S"),),
+    "stream": (("R", "S"), ("D", "B"), ("B", "S")),
+    "population": (("D", "S"),),
+}
 _LABEL = {
     "feature": (("F", "Y"),),
     "shift": (("F", "Y"), ("D", "Y")),
@@ -91,8 +98,11 @@ def test_graph(
 
     Args:
         policy: client_specific; aggregated keeps D → F, dashed, beside S.
-        statistics: of what S is made: the batch's own features (R → S, as the paper draws it), or
-            the domain's population (D → S), the limit of a long stream.
+        statistics: of what S is made: with "batch" of R alone (R → S, as the paper draws it, one
+            node for all features), with "stream" also of the features of other images of the
+            domain, B, the rest of the batch and earlier ones (D → B → S besides: test-time BN
+            as it is run), with "population" of the domain itself (D → S), the limit of a long
+            stream.
         label: as for `training_graph`.
 
     Returns:
@@ -104,8 +114,7 @@ def test_graph(
     _refuse_unknown(policy, Policy, "policy")
     _refuse_unknown(statistics, Statistics, "statistics")
     _refuse_unknown(label, Label, "label")
-    source = "R" if statistics == "batch" else "D"
-    return _graph((*_FEATURES, (source, "S"), ("S", "F"), *_LABEL[label]), policy)
+    return _graph((*_FEATURES, *_STATISTICS[statistics], ("S", "F"), *_LABEL[label]), policy)
 
 
 def proposition_iii10(graph: DiGraph | None = None) -> tuple[Step, ...]:

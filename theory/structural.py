@@ -91,7 +91,8 @@ class StructuralModel:
 
     D → (a, b, c, π), and label and content go together, Y — Z → R → F. Read from content to label
     (P(Y = 1 | Z) = σ(2 δ·Z) at π = ½) that is the graph in which a content causes both X and the
-    true label, and F is no cause of it (`theory.test_graph(label="content")`); π that differs is
+    true label, and F is no cause of it (`theory.test_graph(label="content")`), so that do(F) and
+    do(S) leave P(Y), and what `structural_answer` compares are conditional laws. π that differs is
     D → Y. The joint law is the same whichever of Y and Z is drawn first; we draw Y.
 
     Attributes:
@@ -125,7 +126,7 @@ class StructuralModel:
         object.__setattr__(self, "weights", weights / weights.sum())
 
     def normalised(self) -> "StructuralModel":
-        """The model of F, every domain normalised by its own statistics: do(S) everywhere."""
+        """The model of F, every domain normalised by its own statistics, S := s_d in each."""
         own = [domain.normalised(self.content) for domain in (*self.domains, self.unseen)]
         return StructuralModel(self.content, tuple(own[:-1]), own[-1], self.weights)
 

@@ -22,11 +22,13 @@ def structural_answer(
     - "observational": P(Y | X) of the training domains pooled, Σ_d P(d) π_d p(x | 1, d) over the
       same with both labels. It weighs each domain by how well x fits it.
     - "backdoor": Eq. (20), Σ_d P(Y | X, d) P(d), each domain weighed by P(d) whatever x is.
-    - "do_f": P(Y | do(F)): no arrow enters F from D. a, b are the domain's own and known, labels
-      equally likely, c = 0: σ(2 δ·V), with V = (x − b)/a. The answer that intervening aims at.
-    - "do_s": P(Y | do(S)), batch norm's stand-in for it: x normalised by the unseen domain's own
-      mean and standard deviation, then P(Y | F) as learnt on training domains normalised likewise:
-      the observational answer of `model.normalised()`.
+    - "do_f": P(Y | F), the domain cut off: F = V = (x − b)/a with a, b known, labels equally
+      likely, c = 0: σ(2 δ·V). It is conditioning on F in a neutral domain. If F causes Y, as the
+      paper draws it, by one law in all domains (π = ½, c = 0 in all), it is P(Y | do(F := V)); as
+      this model draws it, content causing both X and Y, P(Y | do(F)) = P(Y) by rule 3.
+    - "do_s": batch norm's stand-in for it, P(Y | F) after do(S := s_d), every domain's S its own
+      mean and deviation: x normalised by the unseen domain's, then P(Y | F) as learnt on training
+      domains normalised likewise: the observational answer of `model.normalised()`.
     - "bayes": P(Y | X, D = unseen): nothing that knows x errs less often.
 
     With one domain, log P(1 | x)/P(0 | x) = log π/(1 − π) + 2 m·V, from the two Gaussians.

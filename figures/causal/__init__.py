@@ -25,7 +25,7 @@ LEAD = (
     "UniFed argues by causal graphs that client-specific batch normalization removes what is a "
     "nuisance of the domain: do(F) in training, and at test time do(S) in its stead "
     "(Proposition III.10). Here every step is checked by d-separation and the rules of the "
-    "do-calculus; a structural model answers exactly what each intervention would; networks are "
+    "do-calculus; in a structural model the answers that they lead to are exact; networks are "
     "trained on it; and label shift on images shows where the argument stops."
 )
 

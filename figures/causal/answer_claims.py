@@ -1,4 +1,7 @@
-"""Claims about the structural model: simulated, against Bayes, do(S) against do(F)."""
+"""Claims about the structural model: simulated, against Bayes, do(S) against the domain cut off.
+
+The records' "do_f" is P(Y | F) with the domain cut off: P(Y | do(F)) if F causes Y as UniFed draws.
+"""
 
 import math
 from collections.abc import Iterator
@@ -14,6 +17,7 @@ from figures.tables import number
 
 ANSWERS, BATCHES = "figures/answers.pdf", "figures/batch_size.pdf"
 SOURCE = "derived here; UniFed, Eq. (20), Proposition III.10"
+CUT = "P(Y | F) with the domain cut off"
 FALSE_ALARM = 1e-3  # the chance that a right simulation is called wrong
 ROUNDING = 1e-9  # of risks, beside the numerical error that the records give
 RISK = 1e-9  # the chance that a certificate from simulated points is wrong
@@ -76,7 +80,7 @@ def _bayes(found: Structural) -> Iterator[Claim]:
 
 
 def _beside(found: Structural, scenario: str) -> pl.DataFrame:
-    """do(S), with the population's statistics, beside do(F), by strength."""
+    """do(S), with the population's statistics, beside the domain cut off, by strength."""
     rows = of(found.risks, scenario=scenario).filter(pl.col("samples").is_null())
     columns = ["strength", "exact", "exact_lower", "exact_upper", "simulated"]
     do_s, do_f = (of(rows, answer=a).drop_nulls("exact").select(columns) for a in ("do_s", "do_f"))
@@ -84,7 +88,7 @@ def _beside(found: Structural, scenario: str) -> pl.DataFrame:
 
 
 def _equal(rows: pl.DataFrame, scenario: str, name: str) -> Claim:
-    """Where domains are one location-scale family with one law of labels, do(S) is do(F)."""
+    """Where domains are one location-scale family with one law of labels, do(S) cuts them off."""
     apart = (rows["exact"] - rows["exact_f"]).abs()
     width = (rows["exact_upper"] - rows["exact_lower"]) + (
         rows["exact_upper_f"] - rows["exact_lower_f"]
@@ -92,7 +96,7 @@ def _equal(rows: pl.DataFrame, scenario: str, name: str) -> Claim:
     same = bool((apart <= width + ROUNDING).all())
     return Claim(
         f"answers.{name}.do-s",
-        f"Scenario {scenario}: do(S) with the population's statistics errs as do(F) does, since "
+        f"Scenario {scenario}: do(S) with the population's statistics errs as {CUT} does, since "
         "domains differ by location and scale of the features alone",
         SOURCE,
         f"at most {number(100 * float(apart.to_numpy().max()), 1)} points apart, at "
@@ -104,9 +108,9 @@ def _equal(rows: pl.DataFrame, scenario: str, name: str) -> Claim:
 
 
 def _unequal(rows: pl.DataFrame, scenario: str, name: str, simulations: int | None) -> Claim:
-    """Where the label moves the statistics differently per domain, do(S) falls short of do(F).
+    """Where the label moves statistics differently per domain, do(S) does not cut it off.
 
-    do(F) is a closed form, do(S) a quadrature whose error is estimated and not proven: the
+    "do_f" is a closed form, do(S) a quadrature whose error is estimated and not proven: the
     certificate is Hoeffding's, of do(S)'s simulated points.
     """
     last = rows.row(-1, named=True)
@@ -123,8 +127,8 @@ def _unequal(rows: pl.DataFrame, scenario: str, name: str, simulations: int | No
     verdict = "certified" if apart > 0 else "violated" if exact[1] < 0 else "consistent"
     return Claim(
         f"answers.{name}.do-s",
-        f"Scenario {scenario}: do(S) does not do what do(F) does, however many points are behind "
-        "the statistics: it errs more",
+        f"Scenario {scenario}: do(S) does not cut the domain off, however many points are behind "
+        f"the statistics: it errs more than {CUT}",
         SOURCE,
         f"{number(100 * last['exact'])} % against {number(100 * last['exact_f'])} % at strength "
         f"{last['strength']:g}{behind if apart > 0 else ''}",

@@ -23,9 +23,18 @@ HEADINGS = {
 STEPS = (
     "Steps of Proposition III.10 and of Eq. (20), each checked by d-separation in the graph that "
     "its rule of the do-calculus asks for. The first column is the graph of testing that the paper "
-    "draws; in the others one thing differs. No mark: not asked of that graph. The paths are in "
-    "the table. A step that fails is not licensed by the graph; the two sides may still agree in "
-    "some distributions."
+    "draws; in the others one thing differs, or the two that are named. B: the other images behind "
+    "the statistics, which the paper has in the one node R. Training: aggregated BN has D → F, "
+    "client-specific BN has not. No mark: not asked of that graph. The paths are in the table. A "
+    "step that fails is not licensed by the graph; the two sides may still agree in some "
+    "distributions."
+)
+
+NAMED = (
+    "Domain cut off: P(Y | F) of a domain with equally frequent labels and no nuisance, F free of "
+    "the domain's location and scale; it is UniFed's P(Y | do(F)) if F causes Y by one law in all "
+    "domains (shift, feature scales). In the model a content causes image and label, and setting F "
+    "leaves P(Y). do(S): P(Y | F) under S := each domain's own statistics, in training too."
 )
 
 
@@ -63,11 +72,9 @@ def _answers(found: Structural) -> str:
         "domains differ by location and scale of the features; label shift: by how frequent the "
         "labels are; confounded: by a nuisance feature that goes with the label, the other way "
         "round in the unseen domain; feature scales: single features are scaled apart. "
-        f"Lines: exact; hollow marks: {_simulated(found)}.{nets}{_served(found)} do(S) puts the "
-        "statistics of the unseen client's own features in the place of the server's; do(F) sets "
-        "the normalized features; the back-door adjustment averages over the seen domains. Lines "
-        "may coincide: P(Y | X) is drawn wide. One "
-        f"scale for all panels, {WITHIN}.{_lost(found)}"
+        f"Lines: exact; hollow marks: {_simulated(found)}.{nets}{_served(found)} {NAMED} The "
+        "back-door adjustment averages over the seen domains. Lines may coincide: P(Y | X) is "
+        f"drawn wide. One scale for all panels, {WITHIN}.{_lost(found)}"
     )
 
 
@@ -79,8 +86,8 @@ def _batch_size(found: Structural) -> str:
     return (
         "0-1 error on the unseen client against the size of its test batches, on a logarithmic "
         f"axis. do(S) with statistics of a batch: exact; hollow marks: {_simulated(found)}."
-        f"{nets if drawn else ''} Horizontal: what does not depend on the batch. One scale for all "
-        f"panels, {WITHIN}.{_lost(found)}"
+        f"{nets if drawn else ''} Horizontal: what does not depend on the batch. {NAMED} One scale "
+        f"for all panels, {WITHIN}.{_lost(found)}"
     )
 
 
@@ -90,7 +97,7 @@ def _distance(found: Structural) -> str:
         "Mean over the unseen client's points of |p_net − p_answer|, where p is the probability "
         "of a class that the network or an answer of the structural model gives; left is nearer. "
         f"Marks: {means(counts(drawn))}{hollow(drawn)}; a grey line joins the two kinds of "
-        f"BN.{_served(found)}{_lost(found)}"
+        f"BN.{_served(found)} {NAMED}{_lost(found)}"
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from figures.causal.answer_claims import answers
+from figures.causal.answer_claims import CUT, answers
 from figures.causal.skew import Skew
 from figures.causal.step_claims import steps
 from figures.causal.structural import Structural
@@ -46,9 +46,9 @@ def networks(found: Structural) -> Iterator[Claim]:
             claim = gain.claim(f"{start}.client-specific", words, MODEL, ANSWERS)
             yield replace(claim, measured=f"{_errors(found, scenario)}: {claim.measured}")
         for name, table, words in (
-            ("interventional", found.closer, f"as do(F) does than one with {POLICIES[0]} BN"),
-            ("causal", found.causal, "as do(F) does than as P(Y | X)"),
-            ("follows", found.follows, "as do(S) does than as do(F)"),
+            ("interventional", found.closer, f"as {CUT} does than one with {POLICIES[0]} BN"),
+            ("causal", found.causal, f"as {CUT} does than as P(Y | X)"),
+            ("follows", found.follows, f"as do(S) does than as {CUT}"),
         ):
             if scenario in table:
                 words = f"{under}a network with {specific} answers more {words}"

@@ -9,7 +9,7 @@ from figures.experiments.dot_panels import Axis, dot_panels
 from figures.experiments.measures import POLICIES
 from figures.style import look
 
-ROWS = {"observational": "P(Y | X)", "backdoor": "back-door", "do_f": "do(F)"}
+ROWS = {"observational": "P(Y | X)", "backdoor": "back-door", "do_f": "domain cut off"}
 ROWS |= {"do_s": "do(S)", "bayes": "Bayes"}
 
 

@@ -20,12 +20,14 @@ MARKS = {
 }
 HEADS = {
     "test": "testing",
-    "train aggregated": "training,\naggregated",
-    "train client_specific": "training,\nclient-spec.",
-    "test, population statistics": "population\nstatistics",
+    "train aggregated": "training,\nD → F",
+    "train client_specific": "training,\nno D → F",
+    "test, population statistics": "population\nstatistics,\nD → S",
+    "test, rest of the batch": "rest of\nthe batch,\nD → B → S",
     "test, aggregated BN": "D → F\nkept",
-    "test, label shift": "label shift\nD → Y",
-    "test, content causes the label": "content\nX ← C → Y",
+    "test, aggregated BN, rest of the batch": "D → F,\nD → B → S",
+    "test, label shift": "label shift,\nD → Y",
+    "test, content causes the label": "content,\nC → X, Y",
 }
 LONGEST = 60  # letters of a statement
 

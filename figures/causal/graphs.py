@@ -20,7 +20,9 @@ TITLES = {
     "test do(S)": "testing, do(S)",
     "test do(F)": "testing, do(F)",
     "test, population statistics": "testing (population's statistics)",
+    "test, rest of the batch": "testing (rest of the batch, D → B → S)",
     "test, aggregated BN": "testing (D → F kept)",
+    "test, aggregated BN, rest of the batch": "testing (D → F kept, and D → B → S)",
     "test, label shift": "testing (label shift, D → Y)",
     "test, content causes the label": "testing (C causes X and Y, F does not)",
 }

@@ -21,14 +21,18 @@ from figures.experiments.words import equal
 from figures.selection import of
 from figures.tables import Layout, number, with_interval
 
-ANSWER = {"observational": "P(Y | X)", "backdoor": "back-door, Eq. (20)", "do_f": "do(F)"}
+ANSWER = {
+    "observational": "P(Y | X)",
+    "backdoor": "back-door, Eq. (20)",
+    "do_f": "P(Y | F), domain cut off",
+}
 ANSWER |= {"do_s": "do(S)", "bayes": "Bayes, knows the domain"}
 SKEWED = {"adapted": "skewed stream", "balanced": "balanced stream", "server": "server"}
 FAMILIES = {
     "gains": "error: aggregated − client-specific BN",
-    "closer": "distance to do(F): aggregated − client-specific BN",
-    "causal": "client-specific BN: distance to P(Y | X) − to do(F)",
-    "follows": "client-specific BN: distance to do(F) − to do(S)",
+    "closer": "distance to P(Y | F), domain cut off: aggregated − client-specific BN",
+    "causal": "client-specific BN: distance to P(Y | X) − to P(Y | F), domain cut off",
+    "follows": "client-specific BN: distance to P(Y | F), domain cut off − to do(S)",
     "small": "client-specific BN, τ = 0: error with the smallest − the largest batches",
 }
 

@@ -14,7 +14,7 @@ from figures.selection import of
 
 ANSWERS = ("observational", "backdoor", "do_f", "do_s", "bayes")
 EQUAL = ("shift", "feature scales")
-"""Scenarios in which do(S) is do(F): domains differ by location and scale of features alone."""
+"""Scenarios in which do(S) cuts the domain off: it differs by location and scale alone."""
 UNEQUAL = ("label shift", "confounded")
 """Scenarios in which it is not."""
 _Z = float(stats.norm.ppf(0.975))
@@ -47,9 +47,10 @@ class Structural:
         distances: (scenario, policy, strength, samples, answer) -> mean |p_net − p_answer|.
         where: scenario -> where its networks are compared.
         gains: scenario -> error of aggregated minus client-specific BN, one family.
-        closer: scenario -> distance to do(F), aggregated minus client-specific BN, one family.
-        causal: scenario -> client-specific BN: distance to P(Y | X) minus to do(F), one family.
-        follows: the same of do(F) minus do(S), in scenarios in which these differ.
+        closer: scenario -> distance to P(Y | F) with the domain cut off ("do_f"), aggregated minus
+            client-specific BN, one family.
+        causal: scenario -> client-specific BN: distance to P(Y | X) minus to "do_f", one family.
+        follows: the same of "do_f" minus do(S), in scenarios in which these differ.
         small: scenario -> client-specific BN, each batch alone: error with the smallest minus with
             the largest batches, one family.
         simulations: points simulated for each answer, where the manifests say.

@@ -117,7 +117,7 @@ def test_steps_are_dots_and_crosses(summary):
     figure = steps.step_grid(summary.graphs)
     (ax,) = figure.axes
     assert [text.get_text() for text in ax.get_xticklabels()] == [
-        *("testing", "label shift\nD → Y", "training,\nclient-spec.")
+        *("testing", "label shift,\nD → Y", "training,\nno D → F")
     ]
     rows = [text.get_text() for text in ax.get_yticklabels()]
     assert len(rows) == 6 and rows[1] == r"$P(F \,|\, \mathrm{do}(S)) = P(F \,|\, S)$"

@@ -106,6 +106,26 @@ def test_do_f_is_right_on_average_where_no_arrow_enters_from_the_domain():
     assert abs(z_of(label - structural_answer(MODEL, "do_f", elsewhere), 0.0)) > 20
 
 
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_where_the_domain_cut_off_is_the_label_s_law_given_f_in_every_domain(scenario):
+    """So that, read as F → Y, it is P(Y | do(F)): not where labels or a nuisance are the domain's.
+
+    With D → Y besides F → Y it is not the average Σ_d P(d) P(Y | F, d) either.
+    """
+    model = structural_model(scenario, 0.4)
+    v = X * 0.5
+    laws = []
+    for d in (*model.domains, model.unseen):
+        x = d.scale * v + d.shift
+        alone = StructuralModel(model.content, (d,), d)
+        known, cut = (structural_answer(alone, answer, x) for answer in ("bayes", "do_f"))
+        laws.append(known - cut)
+    one_law = scenario in ("shift", "feature scales")
+    assert (np.abs(laws).max() < 1e-12) == one_law
+    average = np.mean(laws[:-1], axis=0)
+    assert (np.abs(average).max() < 1e-12) == one_law
+
+
 @pytest.mark.parametrize("answer", ["do_s", "do_f", "bayes"])
 def test_answers_that_normalise_do_not_see_the_unseen_scale_and_shift(answer):
     other = Domain(UNSEEN.label_rate, (0.3, 4.0, 2.0), (-3.0, 8.0, 1.0), UNSEEN.nuisance)

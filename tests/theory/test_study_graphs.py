@@ -69,7 +69,18 @@ def test_steps_of_each_graph_with_the_path_that_breaks_them():
     assert (both["value"], both["note"]) == (1.0, "")
     assert own["split"] == "P(Y | do(S), D) = P(Y | do(S))"
     variants = {r["variant"] for r in rows} - set(DRAWN)
-    assert len(variants) == 4
+    assert len(variants) == 6
+    alone, both = (
+        {r["client"]: r["note"] for r in found(rows, "step", f"test, {name}rest of the batch")}
+        for name in ("", "aggregated BN, ")
+    )
+    assert {n for n in alone if bool(alone[n]) != bool(paper[n]["note"])} == set()
+    broken = {n: both[n] for n in both if both[n] and not paper[n]["note"]}
+    assert broken == {
+        "rule2.S|R": "S ← B ← D → F",
+        "rule2.S.Y|R": "S ← B ← D → F → Y",
+        "backdoor.S": "S ← B ← D → F → Y",
+    }
     for name in variants:
         assert [r["client"] for r in found(rows, "step", name)] == list(paper)
     shifted = {r["client"]: r for r in found(rows, "step", "test, label shift")}

@@ -17,7 +17,9 @@ PLACES = ("X", "D", "R", "S", "F", "Y")
 _VARIANTS: dict[str, dict[str, Any]] = {
     "test": {},
     "test, population statistics": {"statistics": "population"},
+    "test, rest of the batch": {"statistics": "stream"},
     "test, aggregated BN": {"policy": "aggregated"},
+    "test, aggregated BN, rest of the batch": {"policy": "aggregated", "statistics": "stream"},
     "test, label shift": {"label": "shift"},
     "test, content causes the label": {"label": "content"},
 }
