@@ -1,6 +1,7 @@
 """The structural model in the section `causal`: exact against simulated errors, networks."""
 
 import pytest
+from matplotlib.text import Text
 from synthetic import Records, student
 from synthetic_causal import SCENARIOS, answers, claims, made, nets, structural, table, trained
 
@@ -197,3 +198,21 @@ def test_tables_of_risks_show_per_cent_at_the_strength_of_the_networks():
     assert float(backdoor[4]) == pytest.approx(100 * answers("shift", 2.0)["backdoor"], abs=0.01)
     assert {row[3] for row in rows if row[2] == "do(S)"} >= {"the population", "32 points"}
     assert {row[3] for row in rows if row[2] != "do(S)"} == {"–"}
+
+
+def test_no_conditional_law_is_called_an_intervention_on_the_feature():
+    """σ(2 δ·V) is P(Y | F) in a neutral domain; in the model's own graph do(F) leaves P(Y)."""
+    records = nets("label shift", 3, nets(records=structural(Records())))
+    shown = content(made(records))
+    for claim in shown.claims:
+        assert "do(F)" not in claim.claim, claim.id
+    for name in ("answers", "batch_size", "distance"):
+        caption = shown.drawings[name].caption
+        assert "P(Y | do(F)) if F causes Y by one law in all domains" in caption
+        assert caption.count("do(F)") == 1
+        figure = shown.drawings[name].make()
+        labels = [text.get_text() for text in figure.findobj(Text)]
+        assert any("domain cut off" in label for label in labels)
+        assert not any("do(F)" in label for label in labels)
+    for name in ("risks", "networks", "network_differences"):
+        assert "do(F)" not in str(table(records, name))
