@@ -252,7 +252,7 @@ SECTIONS = {
     ),
     "causal": experiment(
         "causal",
-        "Proposition III.10 step by step; Eq. (20), do(F), do(S) in a structural model",
+        "Proposition III.10 step by step; Eq. (20), do(S), and networks in a structural model",
         (1, 8, 300),
         "folds",
         planner=plan_joint,
