@@ -25,6 +25,10 @@ def groups_p_value(
 ) -> float:
     """Share of the labellings of whole groups with a difference of means at least the seen one.
 
+    Valid where the groups of both domains have one law: groups of unlike sizes have not, even if
+    their points have, since the mean of a small group varies more (the problem of Behrens and
+    Fisher). For those see `_betting.difference_p_value`.
+
     All labellings if there are few, else (1 + c)/(1 + B) with c of B drawn ones, which is valid for
     every B since the seen labelling is one more draw.
     """

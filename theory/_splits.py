@@ -66,14 +66,15 @@ def _counted(things: Sized, noun: str) -> str:
 
 
 def two_parts(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
-    """Whole groups at random: the second part has about `share` of the points, two groups or more.
+    """Whole groups at random: the second part has about `share` of the groups, two or more.
 
+    Their number is fixed, whatever their sizes: a cut that looked at sizes would hold out large
+    groups less often where a few are large, and the mean over the held-out ones would be biased.
     One seed permutes domains of equally many groups alike, so that rows which correspond (an image
     before and after) come into the same part.
     """
     order = np.random.default_rng(seed).permutation(len(rows))
-    sizes = np.cumsum([len(rows[i]) for i in order])
-    cut = int(np.abs(sizes - share * sizes[-1]).argmin()) + 1
+    cut = int(np.abs(np.arange(1, len(rows) + 1) - share * len(rows)).argmin()) + 1
     cut = min(max(cut, _GROUPS), len(rows) - _GROUPS)
     return [rows[i] for i in order[cut:]], [rows[i] for i in order[:cut]]
 

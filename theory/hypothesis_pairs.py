@@ -7,8 +7,9 @@ from jaxtyping import Bool, Float
 
 from theory._domain_classifier import fit_classifier
 from theory._loose import Anything, ArrayLike, Real, Whole
+from theory._memory import as_memory
 from theory._pair_search import Networks, best_pair, subspace
-from theory._splits import as_domains, in_folds, two_parts
+from theory._splits import Domain, as_domains, in_folds, two_parts
 from theory._standardise import Standardise, standardise
 from theory.estimates import Estimate
 from theory.network import at_least
@@ -18,6 +19,7 @@ from theory.rates import as_risk
 __all__ = ["PairClassifier", "pair_divergence"]
 
 _HELD_OUT = 1 / 3
+_COPIES = 4  # held at once: values, gradients, and what L-BFGS remembers
 _VALIDATION = 1 / 4  # of the rest
 
 
@@ -68,14 +70,16 @@ def pair_divergence(  # noqa: PLR0913 - the samples, and every choice of the sea
     part chooses among the starts and what became of them; a held-out part, touched by nothing
     before, gives d of the pair, its interval and the lower bound by `held_out_divergence`.
 
-    Half of the points are fitted, a sixth validate, a third are held out. With more than 200
-    features the networks see the 128 leading principal directions and the linear classifier's
-    own, a subset of H. It is a search, not a maximum: another pair may be better.
+    Half of the points (of the groups, where there are any) are fitted, a sixth validate, a third
+    are held out. With more than 200 features the networks see the 128 leading principal directions
+    and the linear classifier's own, a subset of H. It is a search, not a maximum: another pair may
+    be better.
 
     Args:
         a: (n_a, d) points of A, at least 12; lists and tensors are converted.
         b: (n_b, d) points of B, with the same features.
-        groups: as for `proxy_a_distance`; at least 6 groups in each domain.
+        groups: as for `proxy_a_distance`, laws and p-value included; at least 6 groups in each
+            domain.
         width: hidden units of each network, at least 2.
         starts: number of random starts besides the others.
         steps: iterations of L-BFGS from each start.
@@ -88,11 +92,12 @@ def pair_divergence(  # noqa: PLR0913 - the samples, and every choice of the sea
 
     Raises:
         TypeError, ValueError: points or groups as `proxy_a_distance` refuses them; width, starts,
-            steps or seed no integer or too small; delta outside (0, 1).
+            steps or seed no integer or too small; a width beyond the memory; delta outside (0, 1).
     """
     units_each, extra = at_least(width, 2, "width"), at_least(starts, 0, "starts")
     most, start, risk = at_least(steps, 1, "steps"), at_least(seed, 0, "seed"), as_risk(delta, 4)
     domains = as_domains(a, b, groups, parts=3)
+    _check_memory(units_each, domains)
     outer = [two_parts(domain.rows, _HELD_OUT, start) for domain in domains]
     warn_of_copies(domains, outer)
     inner = [two_parts(rest, _VALIDATION, start + 1) for rest, _ in outer]
@@ -117,6 +122,13 @@ def pair_divergence(  # noqa: PLR0913 - the samples, and every choice of the sea
     found = judged(PairClassifier(units, basis, nets), domains, [p[1] for p in outer], risk, start)
     name = f"pairs of two-layer ReLU networks of width {units_each}"
     return replace(found, divergence="d_HΔH", capacity=name, strength=decay)
+
+
+def _check_memory(width: int, domains: tuple[Domain, Domain]) -> None:
+    """Refuses networks whose activations and weights, with their gradients, do not fit."""
+    n, d = sum(len(domain.x) for domain in domains), domains[0].x.shape[1]
+    if 8 * 2 * _COPIES * width * (n + d) > as_memory(None):
+        raise ValueError(f"width = {width} needs more memory than there is: a few dozen will do.")
 
 
 def projected(

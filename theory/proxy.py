@@ -48,11 +48,14 @@ def proxy_a_distance(  # noqa: PLR0913 - the samples, and every choice of the re
         b: (n_b, d) points of B, with the same features.
         groups: a pair of sequences, the group (patient, writer) of each point of a and of b, if
             points of a group are dependent; at least 4 groups in each domain. Groups are never
-            split, and the interval is that of group means.
+            split. What is estimated then is d(h) of the laws "draw a group, then a point of it",
+            and `lower` bounds d_H between these, not between the laws of the points, where groups
+            count by their size; the p-value is one of equal laws if all groups have one size, else
+            of d(h) ≤ 0 (see `held_out_divergence`).
         capacity: H: "linear" (half-spaces, by logistic regression), "rbf" (support vectors with
             a Gaussian kernel), "mlp" (two-layer ReLU networks of width 32).
         folds: of the cross-validation, at least 2.
-        held_out: share of the points that is held out, in (0, 1).
+        held_out: share of the points, or of the groups, that is held out, in (0, 1).
         seed: of the split, the network's start and the relabelling.
         delta: probability with which the interval may fail, and with which the lower bound may.
 

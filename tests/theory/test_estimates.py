@@ -68,6 +68,7 @@ def test_clopper_pearson_is_no_wider_than_it_must_be():
         ((-1, 2, 0.1), ValueError, "successes must be at least 0"),
         ((0, 0, 0.1), ValueError, "n must be at least 1"),
         ((1.0, 2, 0.1), TypeError, "successes must be an integer"),
+        ((3, 10**30), ValueError, "n has 31 digits: at most 1e"),
         ((1, 2, 1.0), ValueError, "delta is a probability"),
         ((1, 2, np.nan), ValueError, "delta must be positive"),
         ((1, 2, 0.1, "both"), ValueError, "side must be one of two, upper, lower"),

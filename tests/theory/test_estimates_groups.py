@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from theory import held_out_divergence
+from theory._betting import difference_p_value
 from theory._intervals import Rate
 
 DELTA = 0.1
@@ -38,15 +39,36 @@ def test_each_group_counts_once():
     assert "Chernoff–Hoeffding" in found.origin and "5 + 4 groups" in str(found)
 
 
-def test_the_p_value_of_groups_is_that_of_all_labellings():
-    means = [np.array([np.mean(g) for g in groups]) for groups in (A, B)]
+def test_the_p_value_of_groups_of_one_size_is_that_of_all_labellings():
+    a, b = [[1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 1, 1], [0, 1, 0]], [[0, 0, 1], [1, 1, 0], [0] * 3]
+    means = [np.array([np.mean(g) for g in groups]) for groups in (a, b)]
     peer = stats.permutation_test(
         means,
         lambda x, y, axis: x.mean(axis) - y.mean(axis),
         alternative="greater",
         n_resamples=1e6,
     )
-    assert grouped(A, B).p_value == pytest.approx(peer.pvalue, rel=1e-12)
+    assert grouped(a, b).p_value == pytest.approx(peer.pvalue, rel=1e-12)
+
+
+def test_groups_of_several_sizes_are_not_relabelled():
+    means = [np.array([np.mean(g) for g in groups]) for groups in (A, B)]
+    assert grouped(A, B).p_value == difference_p_value(*means) < 1
+    # One size in each domain, but not the same one.
+    a, b = [[1, 1]] * 12, [[0, 0, 1]] * 12
+    assert grouped(a, b).p_value == difference_p_value(np.ones(12), np.full(12, 1 / 3)) < 0.05
+    assert grouped(a, b, seed=7).p_value == grouped(a, b).p_value
+
+
+def test_the_lower_bound_says_of_which_laws_it_is():
+    # Half of the points of either domain are said to be of A: in A those of the small groups.
+    a, b = [[1] * 5] * 100 + [[0] * 500], [[1, 0] * 5] * 100
+    found = grouped(a, b)
+    assert np.concatenate(a).mean() == np.concatenate(b).mean() == 0.5 and found.lower > 0.5
+    words = 'd_H of the laws "a group, then a point of it"'
+    assert f"{words} ≥ {found.lower:.3f}" in str(found) and words in found.term().origin
+    points = held_out_divergence(decisions(5, 9), decisions(3, 12))
+    assert points.bounded == "d_H" and "group" not in str(points) + points.term().origin
 
 
 def test_many_groups_are_relabelled_at_random_with_a_seed():

@@ -239,6 +239,7 @@ Y = X + 1
         ((X, Y * np.inf), {}, ValueError, "b has NaN or infinite"),
         ((X, Y), {"width": 1}, ValueError, "width must be at least 2"),
         ((X, Y), {"width": 2.0}, TypeError, "width must be an integer"),
+        ((X, Y), {"width": 10**12}, ValueError, "needs more memory than there is"),
         ((X, Y), {"starts": -1}, ValueError, "starts must be at least 0"),
         ((X, Y), {"steps": 0}, ValueError, "steps must be at least 1"),
         ((X, Y), {"seed": None}, TypeError, "seed must be an integer"),

@@ -207,12 +207,36 @@ def test_parts_and_folds_of_groups():
         fit, held = two_parts(rows, 0.5, seed)
         assert len(fit) >= 2 and len(held) >= 2
         assert sorted(np.concatenate(fit + held)) == list(range(ends[-1]))
-        assert len(np.concatenate(held)) == pytest.approx(ends[-1] / 2, abs=15)  # half the largest
+        assert len(held) == 5
         fold = in_folds(rows, 3, seed)
         load = np.bincount(fold, sizes, minlength=3)
         assert load.min() > 0 and sorted(load)[1] - sorted(load)[0] <= 13  # 30 is one group
     single = [np.array([i]) for i in range(11)]
     assert sorted(np.bincount(in_folds(single, 3, int(rng.integers(99))))) == [3, 4, 4]
+
+
+def test_every_group_is_held_out_equally_often_whatever_its_size():
+    # Two large groups of which all points are in h, 18 small ones of which none is.
+    rows = [np.arange(i * 50, i * 50 + (50 if i < 2 else 1)) for i in range(20)]
+    draws, times, means = 2000, np.zeros(20), []
+    for seed in range(draws):
+        held = [int(part[0]) // 50 for part in two_parts(rows, 0.5, seed)[1]]
+        times[held] += 1
+        means.append(np.mean([i < 2 for i in held]))
+    # Five standard deviations of a binomial of 2000 trials, and of the mean.
+    assert abs(times - draws / 2).max() < 5 * np.sqrt(draws / 4)
+    assert abs(np.mean(means) - 0.1) < 5 * np.std(means) / np.sqrt(draws)
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.2, 0.5, 0.7, 1 - 1e-9])
+def test_single_points_are_parted_as_ever(share):
+    for n in (8, 9, 101):
+        rows = [np.array([i]) for i in range(n)]
+        fit, held = two_parts(rows, share, 3)
+        order = np.random.default_rng(3).permutation(n)
+        cut = min(max(int(np.ceil(share * n - 0.5)), 2), n - 2)  # nearest, half down
+        assert np.concatenate(held).tolist() == order[:cut].tolist()
+        assert np.concatenate(fit).tolist() == order[cut:].tolist()
 
 
 def test_the_balanced_error_by_hand():
