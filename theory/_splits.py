@@ -68,8 +68,8 @@ def _counted(things: Sized, noun: str) -> str:
 def two_parts(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
     """Whole groups at random: the second part has about `share` of the groups, two or more.
 
-    Their number is fixed, whatever their sizes: a cut that looked at sizes would hold out large
-    groups less often where a few are large, and the mean over the held-out ones would be biased.
+    Their number is fixed, whatever their sizes: were it to depend on the sizes drawn, large groups
+    would weigh otherwise among the held-out ones than among all, and their mean would be biased.
     One seed permutes domains of equally many groups alike, so that rows which correspond (an image
     before and after) come into the same part.
     """
