@@ -1,7 +1,7 @@
 """Captions of the section's figures: what is shown, what the intervals are, and n."""
 
 from figures.experiments.cells import Cell
-from figures.experiments.wide import WIDEST, column_of
+from figures.experiments.wide import MEAN, WIDEST, column_of
 from figures.experiments.words import counts, hollow, means
 from figures.generalization.claims import points_alone
 from figures.generalization.gaussian import Gaussian
@@ -14,34 +14,43 @@ LAYERS = (
     "no more, in expectation, than d_H, the largest of all; not clipped at 0. Mean over the seen "
     "clients; {means}, cut beyond 2. Raw inputs (dotted: their level): pixels in 100 principal "
     "directions. Layers: what comes to batch norm, normalised; of convolutions the mean over 2 × "
-    "2 cells. Aggregated BN: by the server's statistics. Client-specific BN: by each client's "
-    "own, those of the client held out by Eqs. (3), (4); before, thin after, γ and β. Full "
-    "whitening: by mean and covariance of each client's training images.{floor}"
+    "2 cells. Aggregated BN: by the server's statistics. Client-specific BN, as deployed: by the "
+    "seen clients' running statistics, averages over local weights before aggregation, those of "
+    "the client held out by Eqs. (3), (4). Per-unit BN: by mean and variances, full whitening: "
+    "by mean and covariance, of each client's training images at this layer.{floor}"
 )
 FLOOR = (
-    " Green dash: the same estimate for samples of one Gaussian law, each whitened by as many "
-    "other draws as the clients are, so that nothing but estimation divides them."
+    " Dashes: the same estimates for samples of one Gaussian law, whose statistics are estimated "
+    "from as many other draws as the clients' are, so that nothing but estimation divides them. "
+    "A half-space is nearly blind to correlations: see the table of pairs of networks."
 )
 TERMS = (
     "Terms of (16), and of (18) as printed, which leaves the divergence out, per client held out, "
     "mean over seeds; grey whiskers: interval of their sum over seeds. Striped: known from below "
-    "only, by classifiers on held-out images, so that the sum is a diagnostic, not a bound. "
-    "Dotted: known from above only, by one classifier for all, with labels of the client held "
-    "out: an oracle's. Diamonds: 0-1 error on its test images, {served}; {means}. (b) The "
-    "capacities that the statements add, for the network's VC dimension: from 1 (dotted) on "
-    "vacuous. Whitened: the divergence after full whitening with the same network's risk."
+    "only, by classifiers on held-out images (ends are means over seeds, without the guarantee "
+    "of one), so that the sum is a diagnostic, not a bound. Dotted: known from above only, by one "
+    "classifier for all, with labels of the client held out: an oracle's. Diamonds: J_u(f_u), the "
+    "Gibbs risk of the local models' averaged predictions on its test images, which the bound "
+    "speaks of; {means}. Circles: 0-1 error of the network that is served, {served}. (b) The "
+    "capacities that the statements add, at most, by an upper bound of the network's VC "
+    "dimension: from 1 (dotted) on they say nothing. Whitened: the divergence after full "
+    "whitening, with the risk of the same network, not retrained."
 )
 BATCHES = (
     "d(h) of {last} with client-specific BN after t test batches have moved the statistics of the "
-    "client held out by Eqs. (3), (4), measured on other images of it. Dashed: aggregated BN; "
-    "dotted: client-specific BN with the statistics of the whole stream. Mean over the seen "
-    "clients; {means}."
+    "client held out by Eqs. (3), (4), measured on other images of it. Seen clients by statistics "
+    "of their training images; thin: by their running statistics, as deployed. Dashed: aggregated "
+    "BN; dotted: estimation alone, samples of one Gaussian law with per-unit BN. Mean over the "
+    "seen clients; {means}."
 )
 SCATTER = (
-    "Left to right: what client-specific BN takes from d(h) of {last}, mean over the seen "
-    "clients; upwards: what it gains in accuracy on the client held out (test-time BN against "
-    "aggregated BN). A mark for each client held out and seed; lines join a client's marks to "
-    "their mean. {rank}"
+    "Left to right: what client-specific BN, as it is served, takes from d(h) of {last}, mean "
+    "over the seen clients: how much less a half-space tells seen clients' features by running "
+    "statistics, stale ones included, from those of the client held out by Eqs. (3), (4) than "
+    "with aggregated BN; no more than a lower bound of d_H. Upwards: what it gains in accuracy on "
+    "the client held out (test-time BN against aggregated BN). A mark for each client held out "
+    "and seed; lines join a client's marks to their mean. {rank} The table of rank correlations "
+    "has that of per-unit BN with fresh statistics beside it."
 )
 GAUSSIAN = (
     "{who}. S_i have eigenvalues in [1/κ, κ] in random bases. Bars: mean of the terms of (16), "
@@ -69,9 +78,9 @@ def layers_caption(summary: Summary) -> str:
 
 def terms_caption(summary: Summary) -> str:
     """Of the bound's terms."""
-    drawn = [cell for (_, c, _), cell in summary.errors.items() if c != "mean"]
+    drawn = [cell for (_, c), cell in summary.risks.items() if c != MEAN]
     number = max(counts(drawn), default=0)
-    words = means(counts(drawn)) if number > 1 else "one seed, with its Clopper-Pearson interval"
+    words = means(counts(drawn)) if number > 1 else "one seed, with Hoeffding's 95 % interval"
     served = "with the server's statistics (aggregated) or test-time BN"
     return TERMS.format(means=words, served=served) + _fewer(summary)
 

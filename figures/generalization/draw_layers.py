@@ -20,22 +20,28 @@ from figures.style import INK, Look, legend_below, letter, look, panels
 DIVERGENCE = "divergence $d(h)$"
 ACROSS = {1: 1, 2: 2, 3: 3, 4: 2}
 """Panels -> how many stand beside one another; three of more."""
-WHOLE = replace(
-    look("client_specific"), label="client-specific BN, statistics of all images", dash=(0, (1, 2))
-)
-FLOOR = replace(look("whitened"), label="one Gaussian law, whitened", marker="_")
-WIDE: dict[str, Any] = {"markersize": 8, "markeredgewidth": 1.3, "capsize": 0}
-WIDE |= {"markeredgecolor": FLOOR.colour}
+DEPLOYED = replace(look("client_specific"), label="client-specific BN, as deployed")
+FRESH = Look("per-unit BN, statistics of training images", "#882255", (0, (3, 1)), "D")
+FLOORS = {
+    "per_unit": Look("one Gaussian law, per-unit BN", FRESH.colour, (0, (1, 2)), "_"),
+    "whitened": replace(look("whitened"), label="one Gaussian law, whitened", marker="_"),
+}
+"""Features -> what estimating their statistics leaves."""
+WIDE: dict[str, Any] = {"markersize": 8, "markeredgewidth": 1.3, "capsize": 0, "linestyle": "none"}
 SMALL: dict[str, Any] = {"linewidth": 0.8, "markersize": 3.0}
+
+MOVING = {"client_specific": SMALL, "per_unit": {}}
+"""Features that test batches move -> how they are drawn."""
 
 
 def layer_marks(summary: Summary) -> pl.DataFrame:
     """The table behind the figure: divergence by held-out client, features and layer."""
-    floors = [((c, "floor", layer), cell) for (c, layer), cell in summary.floor.items()]
+    floors = [((c, f"{v} floor", layer), cell) for (c, v, layer), cell in summary.floor.items()]
+    drawn = (*FEATURES, *(f"{name} floor" for name in FLOORS))
     return _marks(
         (column, variant, float(summary.layers.index(layer)), cell)
         for (column, variant, layer), cell in [*summary.divergence.items(), *floors]
-        if column in _columns(summary) and variant in (*FEATURES, "floor")
+        if column in _columns(summary) and variant in drawn
     )
 
 
@@ -44,9 +50,14 @@ def batch_marks(summary: Summary) -> pl.DataFrame:
     fixed = [
         (column, variant, 0.0, cell)
         for (column, variant, layer), cell in summary.divergence.items()
-        if layer == summary.last and variant in POLICIES
+        if layer == summary.last and variant == POLICIES[0]
     ]
-    moving = [(c, "client_specific", float(t), cell) for (c, t), cell in summary.after.items()]
+    fixed += [
+        (column, "floor", 0.0, cell)
+        for (column, variant, layer), cell in summary.floor.items()
+        if layer == summary.last and variant == "per_unit"
+    ]
+    moving = [(c, v, float(t), cell) for (c, v, t), cell in summary.after.items() if v in MOVING]
     there = {column for column, *_ in moving} & set(_columns(summary))
     return _marks(one for one in [*fixed, *moving] if one[0] in there)
 
@@ -60,18 +71,19 @@ def by_layer(table: pl.DataFrame, titles: Mapping[str, str], layers: Sequence[st
         for k, name in enumerate(names):
             part = table.filter(panel=column, series=name).drop_nulls("mean").sort("place")
             shift = 0.07 * (k - (len(names) - 1) / 2) if name != "raw" else 0.0
-            thin = SMALL if name == "affine" else {}
-            _points(ax, part, look(name), part["place"] + shift, thin)
+            _points(ax, part, _style(name), part["place"] + shift)
             if name == "raw" and part.height:
                 ax.axhline(part["mean"][0], color=look(name).colour, linewidth=0.6, linestyle=":")
-        part = table.filter(panel=column, series="floor").drop_nulls("mean")
-        if part.height:
-            _points(ax, part, FLOOR, part["place"] + 0.24, WIDE)
+        for (name, style), aside in zip(FLOORS.items(), (0.2, 0.32), strict=True):
+            part = table.filter(panel=column, series=f"{name} floor").drop_nulls("mean")
+            if part.height:
+                wide = WIDE | {"markeredgecolor": style.colour}
+                _points(ax, part, style, part["place"] + aside, wide)
         ticks = ["input" if layer == INPUT else layer_tick(layer) for layer in layers]
         ax.set_xticks(range(len(layers)), ticks)
-        ax.set_xlim(-0.4, len(layers) - 0.6)
+        ax.set_xlim(-0.4, len(layers) - 0.5)
         _labelled(ax, "batch-norm layer")
-    legend_below(figure, axes, columns=3 if len(axes) > 1 else 1)
+    legend_below(figure, axes, columns=2 if len(axes) > 1 else 1)
     return figure
 
 
@@ -82,14 +94,16 @@ def by_batches(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
     numbers = moving["place"].unique().sort().to_list()
     for ax, column in zip(axes, titles, strict=False):
         _zero(ax, table)
-        for name, style in (("aggregated", look("aggregated")), ("client_specific", WHOLE)):
+        for name, style in (("aggregated", look("aggregated")), ("floor", FLOORS["per_unit"])):
             own = table.filter(panel=column, series=name, place=0.0).drop_nulls("mean")
             for row in own.iter_rows(named=True):
                 ax.axhline(row["mean"], **style.line(markers=False))
                 if row["lower"] is not None and name == "aggregated":
                     ax.axhspan(row["lower"], row["upper"], **style.band())
-        part = moving.filter(panel=column).drop_nulls("mean").sort("place")
-        _points(ax, part, look("client_specific"), part["place"])
+        for name, more in MOVING.items():
+            part = moving.filter(panel=column, series=name).drop_nulls("mean").sort("place")
+            if part.height:
+                _points(ax, part, _style(name), part["place"], more)
         ax.set_xscale("log")
         ax.set_xlim(numbers[0] / 1.25, numbers[-1] * 1.25)
         ax.xaxis.set_major_locator(FixedLocator(numbers))
@@ -97,7 +111,7 @@ def by_batches(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xticklabels([f"{number:g}" for number in numbers])
         _labelled(ax, "test batches of 32 images")
-    legend_below(figure, axes, columns=3 if len(axes) > 1 else 1)
+    legend_below(figure, axes, columns=2 if len(axes) > 1 else 1)
     return figure
 
 
@@ -105,6 +119,10 @@ def shown_columns(summary: Summary, table: pl.DataFrame) -> list[str]:
     """The held-out clients that a figure has a panel for."""
     there = set(table.drop_nulls("mean")["panel"])
     return [column for column in _columns(summary) if column in there]
+
+
+def _style(name: str) -> Look:
+    return {"client_specific": DEPLOYED, "per_unit": FRESH}.get(name) or look(name)
 
 
 def _columns(summary: Summary) -> list[str]:

@@ -11,7 +11,14 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from figures.experiments.wide import WIDEST, column_of
-from figures.generalization.names import CAPACITIES, IDEAL, RISKS, SERVED, STATEMENTS
+from figures.generalization.names import (
+    AVERAGED,
+    CAPACITIES,
+    IDEAL,
+    RISKS,
+    SERVED,
+    STATEMENTS,
+)
 from figures.generalization.summary import Summary
 from figures.style import DOUBLE, INK, MUTED, letter, look, panels
 
@@ -24,6 +31,11 @@ COLOURS: dict[str, str] = {
 }
 """A capacity has the colour of the term that it belongs to."""
 MARKERS: dict[str, str] = dict(zip(CAPACITIES, ("D", "s"), strict=True))
+MARKS: dict[str, dict[str, Any]] = {
+    "error": {"markersize": 3.4, "marker": "o", "markerfacecolor": "white", "markeredgecolor": INK},
+    "risk": {"markersize": 4.4, "marker": "D"},
+}
+LABELS = {"risk": "external risk, $J_u(f_u)$", "error": "0-1 error of the served network"}
 BELOW, ABOVE = "////", "...."
 EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
 PITCH = 0.165
@@ -32,7 +44,8 @@ PITCH = 0.165
 def bars(summary: Summary) -> pl.DataFrame:
     """The table behind the figure: a row per held-out client, statement and term.
 
-    `end` and its bounds are the sum of the drawn terms over seeds, `error` the external error.
+    `end` and its bounds are the sum of the drawn terms over seeds, `risk` the J_u(f_u) that they
+    are to bound, `error` the 0-1 error of the served network.
     """
     shown = summary.clients[:WIDEST]
     rows = summary.terms.filter(
@@ -47,8 +60,8 @@ def bars(summary: Summary) -> pl.DataFrame:
     ]
     ids = ["held_out", "bn_policy", "variant"]
     types: dict[str, Any] = dict.fromkeys(ids, pl.String)
-    types |= dict.fromkeys(("end", "end_lower", "end_upper"), pl.Float64)
-    types |= dict.fromkeys(("error", "error_lower", "error_upper"), pl.Float64)
+    for name in ("end", "risk", "error"):
+        types |= dict.fromkeys((name, f"{name}_lower", f"{name}_upper"), pl.Float64)
     sums = pl.DataFrame(found, schema=types)
     # Inner: what is no statement of the figure has no row there.
     return rows.join(sums, on=ids, how="inner", maintain_order="left")
@@ -79,13 +92,14 @@ def stacked_terms(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
 
 
 def _measured(summary: Summary, key: Mapping[str, str]) -> dict[str, float | None]:
-    """The sum of the terms over seeds, and the external error of the run that they speak of."""
+    """The sum of the terms over seeds, and external risk and error of the runs behind them."""
     column, policy = column_of(key["held_out"]), key["bn_policy"]
     found: dict[str, float | None] = {}
-    where = (policy, column, SERVED[policy])
+    risk, error = (policy, column, AVERAGED), (policy, column, SERVED[policy])
     for name, cell, ends in (
         ("end", summary.sums.get((policy, column, key["variant"])), None),
-        ("error", summary.errors.get(where), summary.error_ends.get(where)),
+        ("risk", summary.risks.get((policy, column)), summary.ends.get(risk)),
+        ("error", summary.errors.get(error), summary.ends.get(error)),
     ):
         one = None if cell is None else cell.interval
         if one is None:
@@ -128,9 +142,10 @@ def _stack(ax: Axes, rows: pl.DataFrame, at: float) -> None:
             start += width
     first = rows.row(0, named=True)
     _interval(ax, first, "end", at + 0.24, {"color": MUTED, "marker": "none"})
-    style = look("measured").points(label=False) | {"markersize": 4.4, "marker": "D"}
-    style |= {"markeredgewidth": 0.6, "zorder": 4}
-    _interval(ax, first, "error", at, style)
+    for name, style in MARKS.items():
+        keywords = look("measured").points(label=False) | style
+        value = {**first, "error_lower": None, "error_upper": None}
+        _interval(ax, value, name, at, keywords | {"markeredgewidth": 0.6, "zorder": 4})
 
 
 def _hatch(row: Mapping[str, Any]) -> str | None:
@@ -151,10 +166,10 @@ def _interval(ax: Axes, row: Mapping[str, Any], name: str, at: float, style: Any
 
 def _capacities(ax: Axes, rows: pl.DataFrame, at: float) -> None:
     for name, aside in zip(CAPACITIES, (-0.2, 0.2), strict=True):
-        part = rows.filter(pl.col("split") == name, pl.col("value") > 0)
+        part = rows.filter(pl.col("split") == name, pl.col("drawn") > 0)
         style: dict[str, Any] = {"marker": MARKERS[name], "color": COLOURS[name]}
         style |= {"markeredgecolor": INK}
-        ax.plot(part["value"], [at + aside] * part.height, **style, linestyle="none", zorder=3)
+        ax.plot(part["drawn"], [at + aside] * part.height, **style, linestyle="none", zorder=3)
 
 
 def _finish(left: Axes, right: Axes, table: pl.DataFrame) -> None:
@@ -165,12 +180,12 @@ def _finish(left: Axes, right: Axes, table: pl.DataFrame) -> None:
         ax.axvline(1.0, color=INK, linewidth=0.9, linestyle=":")
     kinds = set(table["kind"].drop_nulls())
     left.set_title("bound" if kinds == {1.0} else "diagnostic, not a bound")
-    left.set_xlabel("sum of the terms without capacities; error")
+    left.set_xlabel("sum of the terms without capacities; risk, error")
     left.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     left.set_xlim(0, max(left.get_xlim()[1], 1.04))
-    right.set_title("capacities: vacuous")
+    right.set_title("capacities, at most")
     right.set_xlabel("log scale")
-    most = max(table.filter(pl.col("split").is_in(CAPACITIES))["value"], default=1.0)
+    most = max(table.filter(pl.col("split").is_in(CAPACITIES))["drawn"], default=1.0)
     right.set_xscale("log")
     right.set_xlim(0.5, 3 * max(most, 10.0))
     right.axvspan(1.0, right.get_xlim()[1], color="#f2f2f2", zorder=0, linewidth=0)
@@ -188,7 +203,8 @@ def _legend(table: pl.DataFrame) -> Sequence[Any]:
     style: dict[str, Any] = {"linestyle": "none", "markeredgecolor": INK}
     for name in CAPACITIES:
         marker: dict[str, Any] = {"marker": MARKERS[name], "color": COLOURS[name]}
-        found.append(Line2D([], [], **marker, **style, label=name))
-    keywords: dict[str, Any] = look("measured").points(label=False) | {"marker": "D"}
-    found.append(Line2D([], [], **keywords, label="measured external error"))
+        found.append(Line2D([], [], **marker, **style, label=f"{name} (at most)"))
+    for name, words in LABELS.items():
+        keywords: dict[str, Any] = look("measured").points(label=False) | MARKS[name]
+        found.append(Line2D([], [], **keywords, label=words))
     return found

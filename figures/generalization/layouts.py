@@ -1,43 +1,48 @@
 """The section's tables of trained networks: for people rounded, in the CSV with every digit."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from figures.experiments.cells import NONE, Cell, difference_text
 from figures.experiments.comparisons import Compared, compared_table, differences_of
-from figures.experiments.names import BN, client_titles
 from figures.experiments.product import Table
-from figures.experiments.wide import MEAN, WIDEST, column_of, headings, left_out
+from figures.experiments.wide import MEAN, column_of, headings, left_out
 from figures.experiments.words import counts, equal, means
 from figures.generalization.gaussian_layouts import gaussian_tables
 from figures.generalization.names import FEATURE_NAMES, FEATURES, INPUT
+from figures.generalization.outcome_layouts import cell_text, outcome_tables
 from figures.generalization.summary import Summary
 from figures.generalization.term_layouts import term_tables
 from figures.tables import Layout
 
 COMPARISONS = {
     "client-specific": "client-specific − aggregated",
-    "whitened": "whitened − client-specific",
+    "fresh": "per-unit BN − aggregated",
+    "stale": "per-unit BN − client-specific",
+    "whitened": "whitened − per-unit BN",
 }
+
+SEEN_BY = {"per_unit": "training images", "client_specific": "running statistics"}
+"""Features after test batches -> whose statistics normalise the seen clients."""
 
 
 def tables(summary: Summary) -> list[Table]:
     """The tables in the order of the report."""
     made = [_divergences(summary), _differences(summary), _pairs(summary), _batches(summary)]
-    return [*made, *term_tables(summary), _mixtures(summary), *gaussian_tables(summary.gaussian)]
+    return [
+        *made,
+        *term_tables(summary),
+        *outcome_tables(summary),
+        *gaussian_tables(summary.gaussian),
+    ]
 
 
 def titles(summary: Summary) -> dict[str, str]:
     """Column -> heading, for the held-out clients that a page holds and their mean."""
     found = headings(summary.clients, **{MEAN: "mean"})
     return found if len(summary.clients) > 1 else {c: t for c, t in found.items() if c != MEAN}
-
-
-def _text(cell: Cell | None, seeds: int) -> str:
-    return NONE if cell is None else replace(cell, diverged={}).text(1.0, of=seeds)
 
 
 def _seen(summary: Summary, columns: Sequence[str]) -> list[str]:
@@ -62,7 +67,7 @@ def _divergences(summary: Summary) -> Table:
             cells = {v: summary.divergence.get((column, v, layer)) for v in FEATURES}
             if any(cells.values()):
                 row = {"client": titles(summary)[column], "layer": layer}
-                texts = {v: _text(cell, summary.seeds) for v, cell in cells.items()}
+                texts = {v: cell_text(cell, summary.seeds) for v, cell in cells.items()}
                 shown.append(row | texts)
     frame = pl.DataFrame(shown)
     there = [v for v in FEATURES if shown and any(row[v] != NONE for row in shown)]
@@ -72,9 +77,12 @@ def _divergences(summary: Summary) -> Table:
         "from those of the one held out, ε its balanced error on images that it was not trained "
         "with: an estimate of its own divergence, which is at most d_H in expectation, not "
         "clipped at 0. Mean over the seen clients, then "
-        f"{means(counts(summary.divergence.values()), 'with ±')}. The CSV also has the "
-        "mean one-sided 95 % lower bound of d_H; all_divergences.csv every seen client, with "
-        f"interval and p-value.{left_out(summary.clients)}"
+        f"{means(counts(summary.divergence.values()), 'with ±')}. Client-specific: as deployed, "
+        "by the seen clients' running statistics; per-unit BN, whitened: by variances, by the "
+        "whole covariance, of each client's training images. The CSV also has features after γ "
+        "and β, and the mean of the one-sided 95 % lower bounds of d_H, which itself has no such "
+        "guarantee; all_divergences.csv every seen client, with interval and p-value."
+        f"{left_out(summary.clients)}"
     )
     layout = Layout(caption, "tab:divergences", columns, compact=True)
     return Table("divergences", "Divergence by layer", _frame(rows), layout, frame)
@@ -116,19 +124,24 @@ def _pairs(summary: Summary) -> Table:
         row = {"held_out": named[column], "layer": layer, "features": variant}
         rows.append(row | cell.columns("pair_divergence"))
         if column in heads:
-            one = summary.divergence.get((column, variant, layer))
-            texts = {"pairs": _text(cell, summary.seeds), "one": _text(one, summary.seeds)}
+            key = (column, variant, layer)
+            tables = (summary.pair_floor, summary.divergence, summary.floor)
+            cells = [cell, *(found.get(key) for found in tables)]
+            names = ("pairs", "pair_floor", "one", "floor")
+            texts = {n: cell_text(c, summary.seeds) for n, c in zip(names, cells, strict=True)}
             where = "" if layer == INPUT else f", {layer}"
             label = {"client": heads[column], "features": FEATURE_NAMES[variant] + where}
             shown.append(label | texts)
     caption = (
         "d_HΔH of two-layer networks, as the bounds have it, by a search over pairs of networks: "
         "2(P_A − P_B) of the points on which the pair found disagrees, on images that it was not "
-        "found with, hence from below; beside it d(h) of one half-space, which only tells d_H. "
-        "Mean over the seen clients, then as before."
+        "found with, hence from below; beside it d(h) of one half-space, which only tells d_H and "
+        "is nearly blind to correlations. Floors: the same between two samples of one Gaussian "
+        "law whose statistics are estimated. Mean over the seen clients, then as before."
     )
     columns = {"client": "held out", "features": "features"}
-    columns |= {"pairs": "pair of networks", "one": "half-space"}
+    columns |= {"pairs": "pair of networks", "pair_floor": "floor of pairs"}
+    columns |= {"one": "half-space", "floor": "floor of half-spaces"}
     order = [list(heads.values()).index(row["client"]) for row in shown]
     kept = [row for _, row in sorted(zip(order, shown, strict=True), key=lambda one: one[0])]
     layout = Layout(caption, "tab:pairs", columns)
@@ -138,48 +151,24 @@ def _pairs(summary: Summary) -> Table:
 
 def _batches(summary: Summary) -> Table:
     rows, named, heads = [], _named(summary), titles(summary)
-    for (column, t), cell in summary.after.items():
-        row = {"held_out": named[column], "batches": t}
+    for (column, variant, t), cell in summary.after.items():
+        row = {"held_out": named[column], "features": variant, "batches": t}
         rows.append(row | cell.columns("divergence"))
     shown = []
-    for t in sorted({t for _, t in summary.after}):
-        cells = {c: summary.after.get((c, t)) for c in heads}
-        texts = {c: _text(cell, summary.seeds) for c, cell in cells.items()}
-        shown.append({"batches": t, **texts})
+    for variant, label in SEEN_BY.items():
+        for t in sorted({t for _, v, t in summary.after if v == variant}):
+            cells = {c: summary.after.get((c, variant, t)) for c in heads}
+            texts = {c: cell_text(cell, summary.seeds) for c, cell in cells.items()}
+            shown.append({"seen": label, "batches": t, **texts})
     caption = (
         f"d(h) of {summary.last} with client-specific BN after t test batches of 32 images have "
-        "moved the statistics of the client held out, measured on other images of it. Mean over "
-        "the seen clients, then as before; each column: the client held out."
+        "moved the statistics of the client held out, measured on other images of it; the seen "
+        "clients by statistics of their training images, or by their running statistics, as "
+        "deployed. Mean over the seen clients, then as before; each column: the client held out."
     )
-    layout = Layout(caption, "tab:batches", {"batches": "t", **heads}, compact=True)
+    columns = {"seen": "seen clients by", "batches": "t", **heads}
+    layout = Layout(caption, "tab:batches", columns, compact=True)
     return Table("batches", "Divergence by test batches", _frame(rows), layout,
-                 pl.DataFrame(shown))  # fmt: skip
-
-
-def _mixtures(summary: Summary) -> Table:
-    names = client_titles(summary.clients[:WIDEST])
-    sides = ("measured", "printed", "convex")
-    shown = []
-    by = ["held_out", "bn_policy"]
-    for (client, policy), part in summary.mixtures.group_by(by, maintain_order=True):
-        if client in names:
-            row: dict[str, Any] = {"client": names[str(client)]}
-            row["bn"] = BN.get(str(policy), str(policy))
-            for side in sides:
-                values = dict(part.drop_nulls(side).select("seed", side).iter_rows())
-                row[side] = _text(Cell(values), summary.seeds)
-            shown.append(row)
-    caption = (
-        "Eq. (15) for the average f_u of the seen clients' predictions, the Gibbs risk 1 − p_y on "
-        "the seen clients' training images: left side Ĵ_s(f_u); right side as printed, "
-        "Σ ω_i Ĵ_i(f_i), each model on its own client; by convexity Σ_iΣ_j ω_iω_j Ĵ_i(f_j), each "
-        "model on every client, equal to the left side for this risk. Mean over seeds with its "
-        "interval, a row for each client held out."
-    )
-    columns = {"client": "held out", "bn": "BN", "measured": "left side"}
-    columns |= {"printed": "right side, printed", "convex": "by convexity"}
-    layout = Layout(caption, "tab:mixtures", columns)
-    return Table("mixtures", "Eq. (15): both right sides", summary.mixtures, layout,
                  pl.DataFrame(shown))  # fmt: skip
 
 

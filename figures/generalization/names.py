@@ -11,29 +11,36 @@ MIXTURE = "mixture"
 
 WAYS = {
     POLICIES[0]: ("aggregated",),
-    POLICIES[1]: ("client_specific", "affine", "whitened"),
+    POLICIES[1]: ("client_specific", "per_unit", "whitened", "affine"),
 }
 """BN policy of a training -> the features of its layers whose divergence is measured."""
-FEATURES = ("raw", *WAYS[POLICIES[0]], *WAYS[POLICIES[1]])
+FEATURES = ("raw", *WAYS[POLICIES[0]], *WAYS[POLICIES[1]][:3])
+"""Those that figures and tables show; the CSV also has those after γ and β."""
 FEATURE_NAMES = {
     "raw": "raw inputs",
     "aggregated": "aggregated",
     "client_specific": "client-specific",
-    "affine": "with its γ, β",
-    "whitened": "whitened",
     "per_unit": "per-unit BN",
+    "whitened": "whitened",
+    "affine": "with its γ, β",
 }
 """Features as a cell of a table."""
 
 STATEMENTS = {
     (POLICIES[0], "16"): "(16), aggregated BN",
     (POLICIES[1], "16"): "(16), client-specific BN",
+    (POLICIES[1], "16 per unit"): "(16), per-unit BN",
     (POLICIES[1], "16 whitened"): "(16), whitened",
     (POLICIES[1], "18"): "(18), as printed",
 }
 """BN policy of the training and statement -> what a row of the bound's figure is called."""
 SERVED = {POLICIES[0]: "server", POLICIES[1]: "adapted"}
 """How the two policies serve a client from outside."""
+
+AVERAGED = "averaged"
+"""How records call the risk of the seen clients' averaged predictions, J_u(f_u)."""
+READINGS = {"features": "mixture_risk", "inputs": "mixture_risk_on_inputs"}
+"""What local models are functions of -> the metric of both sides of Eq. (15)."""
 
 IDEAL = "ideal joint error"
 RISKS = ("empirical risk", "half the divergence", IDEAL)

@@ -12,19 +12,22 @@ from figures.experiments.frame import joined, runs
 from figures.experiments.measures import POLICIES
 from figures.experiments.wide import MEAN, column_of
 from figures.experiments.words import lost
+from figures.generalization import planned
 from figures.generalization.gaussian import Gaussian, summarise_gaussian
-from figures.generalization.names import INPUT, MIXTURE, RISKS, SERVED, WAYS, layer_order
+from figures.generalization.names import (
+    AVERAGED,
+    INPUT,
+    MIXTURE,
+    READINGS,
+    RISKS,
+    WAYS,
+    layer_order,
+)
+from figures.generalization.planned import Cells, sides
+from figures.generalization.points import Ranks, points, ranks
 from figures.generalization.terms import mixtures, summed, terms
 from figures.selection import of
-from figures.statistics import RankCorrelation, rank_correlation
-
-Cells = dict[tuple[Any, ...], Cell]
-Pairs = dict[str, tuple[Cell | None, Cell | None]]
-RISING = ("floor", "gap")
-"""Of what is claimed, that of which the first side is to be the larger."""
-
-SHOWN = {"client-specific": POLICIES, "whitened": ("client_specific", "whitened")}
-"""What is compared -> the features whose divergence is larger, then those with the smaller."""
+from figures.statistics import RankCorrelation
 
 
 @dataclass(frozen=True)
@@ -38,20 +41,21 @@ class Summary:
         divergence: (column, features, layer) -> d(h), the mean over the seen clients.
         lower: the same of the lower bound of d_H.
         pairs: the same of d_HΔH by a search over pairs of networks.
-        floor: (column, layer) -> d(h) of whitened samples of one Gaussian law: estimation alone.
-        after: (column, t) -> d(h) of the last layer after t test batches.
+        floor: the same of d(h) between samples of one Gaussian law: estimation alone.
+        pair_floor: the same of d_HΔH.
+        after: (column, features, t) -> d(h) of the last layer after t test batches.
         differences: (comparison, column, layer) -> smaller − larger of `SHOWN`, one family.
         claimed: what is claimed in the mean over held-out clients, one family.
         by_client: column -> client-specific − aggregated in the last layer, one family.
         by_layer: layers before it -> the same in the mean over held-out clients, one family.
         terms: a row per BN policy, held-out client, statement and term.
         sums: (policy, column, statement) -> sum of `RISKS`.
+        risks: (policy, column) -> J_u(f_u), the Gibbs risk of averaged predictions outside.
         errors: (policy, column, variant) -> external 0-1 error.
-        error_ends: the same -> mean over seeds of its Clopper-Pearson ends.
-        mixtures: Eq. (15), a row per run.
+        ends: (policy, column, variant) -> mean over seeds of the ends of either.
+        mixtures: Eq. (15), a row per run and reading.
         points: reduction of divergence and gain of accuracy per held-out client and seed.
-        rank: their rank correlation with clients counted as independent, None without points.
-        rank_of_points: the same with all points counted as independent, which they are not.
+        ranks: features -> their rank correlations; empty without points.
         gaussian: what Gaussian clients show.
         whole: tables that are written with every row and digit.
         seeds: the largest number of seeds.
@@ -65,6 +69,7 @@ class Summary:
     lower: Cells
     pairs: Cells
     floor: Cells
+    pair_floor: Cells
     after: Cells
     differences: dict[tuple[str, str, str], Compared]
     claimed: dict[str, Compared]
@@ -72,12 +77,12 @@ class Summary:
     by_layer: dict[str, Compared]
     terms: pl.DataFrame
     sums: Cells
+    risks: Cells
     errors: Cells
-    error_ends: dict[tuple[Any, ...], tuple[float, float]]
+    ends: dict[tuple[Any, ...], tuple[float, float]]
     mixtures: pl.DataFrame
     points: pl.DataFrame
-    rank: RankCorrelation | None
-    rank_of_points: RankCorrelation | None
+    ranks: dict[str, Ranks]
     gaussian: Gaussian
     whole: dict[str, pl.DataFrame] = field(default_factory=dict)
     seeds: int = 0
@@ -88,6 +93,16 @@ class Summary:
         """The last batch-norm layer; None where only the input was measured, or nothing."""
         return self.layers[-1] if self.layers and self.layers[-1] != INPUT else None
 
+    @property
+    def rank(self) -> RankCorrelation | None:
+        """That of the features as deployed, with clients counted as independent."""
+        return self.ranks[POLICIES[1]].of_clients if self.ranks else None
+
+    @property
+    def rank_of_points(self) -> RankCorrelation | None:
+        """The same with all points counted as independent, which they are not."""
+        return self.ranks[POLICIES[1]].of_points if self.ranks else None
+
 
 def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) -> Summary:
     """Summarise the records of the section."""
@@ -97,38 +112,49 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     clients = behind["held_out"].unique(maintain_order=True).to_list()
     columns = [*map(column_of, clients), MEAN]
     layers = layer_order(of(frame, metric="divergence")["split"].drop_nulls())
-    divergence = _by_layer(frame, behind, "divergence")
-    floor = _specific(frame, behind, "divergence_floor", "split")
+    last = layers[-1] if layers else INPUT
+    divergence, lower, pairs = (
+        _by_layer(frame, behind, name)
+        for name in ("divergence", "divergence_lower", "pair_divergence")
+    )
+    floor, pair_floor = (
+        _specific(frame, behind, f"{name}_floor", "split")
+        for name in ("divergence", "pair_divergence")
+    )
     after = _specific(frame, behind, "divergence_after", "samples")
     sums = by_column(summed(frame), behind, ["variant"])
+    risks = by_column(of(frame, metric="external_risk", variant=AVERAGED), behind, [])
     errors = by_column(of(frame, metric="external_error"), behind, ["variant"])
-    last = layers[-1] if layers else INPUT
     # One family, since it was planned so: smaller ones would decide more.
-    pairs = _of_divergence(divergence, floor, after, last)
-    pairs |= _of_terms(sums, _gap(frame, behind, errors))
-    claimed = compare(pairs, {n: "greater" if n in RISING else "less" for n in pairs})
-    points = _points(divergence, errors, clients, last)
+    family = planned.of_divergence(divergence, pairs, last)
+    family |= planned.of_floors(divergence, floor, "floor", last)
+    family |= planned.of_floors(pairs, pair_floor, "pair floor", last)
+    family |= planned.of_batches(after) | planned.of_terms(sums, risks, _home(frame, behind))
+    rising = {name: "greater" if name in planned.RISING else "less" for name in family}
+    table = points(divergence, errors, clients, last)
     outside = known.filter(pl.col("study").is_in(["training", "divergence"]))
     return Summary(
         clients,
         columns,
         layers,
         divergence,
-        _by_layer(frame, behind, "divergence_lower"),
-        _by_layer(frame, behind, "pair_divergence"),
+        lower,
+        pairs,
         floor,
+        pair_floor,
         after,
-        compare(_pairs(divergence, columns, layers), "less"),
-        claimed,
-        compare({c: _sides(divergence, "client-specific", c, last) for c in columns[:-1]}, "less"),
-        compare({x: _sides(divergence, "client-specific", MEAN, x) for x in layers[:-1]}, "less"),
+        compare(planned.shown_pairs(divergence, columns, layers), "less"),
+        compare(family, rising),
+        compare({c: sides(divergence, "client-specific", c, last) for c in columns[:-1]}, "less"),
+        compare({x: sides(divergence, "client-specific", MEAN, x) for x in layers[:-1]}, "less"),
         terms(frame),
         sums,
+        risks,
         errors,
         _ends(frame),
         mixtures(frame),
-        points,
-        *_ranks(points),
+        table,
+        ranks(table),
         summarise_gaussian(rows, manifests),
         _whole(frame),
         behind["seed"].n_unique(),
@@ -162,74 +188,21 @@ def _by_layer(frame: pl.DataFrame, behind: pl.DataFrame, metric: str) -> Cells:
 
 
 def _specific(frame: pl.DataFrame, behind: pl.DataFrame, metric: str, by: str) -> Cells:
-    """(column, by) -> mean over the seen clients of what client-specific runs alone have."""
+    """(column, features, by) -> mean over seen clients of what client-specific runs alone have."""
     values = of(frame, metric=metric).filter(pl.col("client").ne_missing(MIXTURE))
-    found = by_column(values, of(behind, bn_policy=POLICIES[1]), [by])
-    return {(column, at): cell for (_, column, at), cell in found.items() if at is not None}
+    found = by_column(values, of(behind, bn_policy=POLICIES[1]), ["variant", by])
+    cells = {(column, *at): cell for (_, column, *at), cell in found.items()}
+    return {key: cell for key, cell in cells.items() if None not in key and cell.values}
 
 
-def _sides(found: Cells, name: str, column: str, layer: str) -> tuple[Cell | None, Cell | None]:
-    """The features with the smaller divergence, and those that they are held against."""
-    larger, smaller = SHOWN[name]
-    return found.get((column, smaller, layer)), found.get((column, larger, layer))
-
-
-def _pairs(found: Cells, columns: list[str], layers: list[str]) -> dict[Any, Any]:
-    keys = [(name, c, layer) for name in SHOWN for c in columns for layer in layers]
-    return {(name, c, layer): _sides(found, name, c, layer) for name, c, layer in keys}
-
-
-def _of_divergence(found: Cells, floor: Cells, after: Cells, last: str) -> Pairs:
-    """By features at the last layer, and by the number of test batches."""
-    pairs: Pairs = {name: _sides(found, name, MEAN, last) for name in SHOWN}
-    pairs["floor"] = (found.get((MEAN, "whitened", last)), floor.get((MEAN, last)))
-    numbers = sorted({t for _, t in after})
-    ends = [after.get((MEAN, t)) for t in (numbers[-1], numbers[0])] if numbers[1:] else [None] * 2
-    return pairs | {"batches": (ends[0], ends[1])}
-
-
-def _of_terms(sums: Cells, gap: tuple[Cell | None, Cell | None]) -> Pairs:
-    """What client-specific BN does to the sum of the terms, and what (18) leaves out."""
-    first, second = (sums.get((policy, MEAN, "16")) for policy in POLICIES)
-    return {"terms": (second, first), "gap": gap}
-
-
-def _gap(
-    frame: pl.DataFrame, behind: pl.DataFrame, errors: Cells
-) -> tuple[Cell | None, Cell | None]:
-    """The external error, and the risk that (18) counts in its place."""
-    specific = of(behind, bn_policy=POLICIES[1])
-    risk = of(frame, metric="term", bn_policy=POLICIES[1], variant="18", split=RISKS[0])
-    own = by_column(risk, specific, [])
-    return errors.get((POLICIES[1], MEAN, SERVED[POLICIES[1]])), own.get((POLICIES[1], MEAN))
-
-
-def _points(found: Cells, errors: Cells, clients: list[str], last: str) -> pl.DataFrame:
-    """What client-specific BN takes from the divergence and what it gives in accuracy."""
-    rows = []
-    for client in clients:
-        column = column_of(client)
-        specific, aggregated = _sides(found, "client-specific", column, last)
-        mine, theirs = (errors.get((p, column, SERVED[p]), Cell()).values for p in POLICIES[::-1])
-        if specific is None or aggregated is None:
-            continue
-        for seed in sorted(set(specific.values) & set(aggregated.values) & set(mine) & set(theirs)):
-            less = aggregated.values[seed] - specific.values[seed]
-            row = {"held_out": client, "seed": seed, "reduction": less}
-            rows.append(row | {"gain": theirs[seed] - mine[seed]})
-    types = {"held_out": pl.String, "seed": pl.Int64, "reduction": pl.Float64, "gain": pl.Float64}
-    return pl.DataFrame(rows, schema=types)
-
-
-def _ranks(points: pl.DataFrame) -> tuple[RankCorrelation | None, RankCorrelation | None]:
-    if points.is_empty():
-        return None, None
-    x, y = (points[name].to_list() for name in ("reduction", "gain"))
-    return rank_correlation(x, y, points["held_out"].to_list()), rank_correlation(x, y)
+def _home(frame: pl.DataFrame, behind: pl.DataFrame) -> Cells:
+    """The risk that (18) counts: of each local model at its own client."""
+    rows = of(frame, metric="term", bn_policy=POLICIES[1], variant="18", split=RISKS[0])
+    return by_column(rows, of(behind, bn_policy=POLICIES[1]), [])
 
 
 def _ends(frame: pl.DataFrame) -> dict[tuple[Any, ...], tuple[float, float]]:
-    rows = of(frame, metric="external_error").drop_nulls(["lower", "upper"])
+    rows = of(frame, metric=["external_error", "external_risk"]).drop_nulls(["lower", "upper"])
     means = rows.group_by("bn_policy", "held_out", "variant", maintain_order=True).agg(
         pl.col("lower", "upper").mean()
     )
@@ -241,9 +214,11 @@ def _whole(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
     wanted = ["held_out", "bn_policy", "seed", "metric", "client", "split", "variant"]
     numbers = ["samples", "value", "lower", "upper", "parameter", "note"]
     distances = [f"divergence{more}" for more in ("", "_lower", "_floor", "_after")]
-    distances.append("pair_divergence")
-    names = {"divergences": distances, "cross": ["cross_risk", "cross_error"]}
-    names |= {"terms": ["term", "kind", "external_error"], "mixtures": ["mixture_risk"]}
+    distances += ["pair_divergence", "pair_divergence_floor"]
+    crossed = [f"cross_{name}{how}" for how in ("", "_on_inputs") for name in ("risk", "error")]
+    names = {"divergences": distances, "cross": crossed}
+    names |= {"terms": ["term", "kind", "external_risk", "external_error"]}
+    names |= {"mixtures": list(READINGS.values())}
     found = {}
     for name, metrics in names.items():
         rows = of(frame, metric=metrics).select(*wanted, *numbers)

@@ -4,11 +4,11 @@ from typing import Any
 
 import polars as pl
 
-from figures.experiments.cells import NONE
+from figures.experiments.cells import NONE, Cell
 from figures.experiments.names import client_titles
 from figures.experiments.product import Table
 from figures.experiments.wide import WIDEST, column_of, left_out
-from figures.generalization.names import SERVED, STATEMENTS, TERMS
+from figures.generalization.names import AVERAGED, CAPACITIES, SERVED, STATEMENTS, TERMS
 from figures.generalization.summary import Summary
 from figures.tables import Layout, number, with_interval
 
@@ -30,7 +30,7 @@ HEADINGS = {
     "capacity of the risk": "capacity (J)",
     "total": "total",
 }
-ERROR = "external error"
+RISK, ERROR = "external risk", "external error"
 LEFT_OUT = "left out"
 """How a record begins that says that a term is not there."""
 
@@ -63,7 +63,10 @@ def _terms(summary: Summary) -> Table:
             texts[row["split"]] = _ends(row)
         title = part["kind"][0]
         row = {"client": names[client], "statement": STATEMENTS[policy, statement], **texts}
-        row[ERROR] = _error(summary, policy, client)
+        column, served = column_of(client), SERVED.get(policy, "")
+        row[RISK] = _outside(summary, summary.risks.get((policy, column)), policy, column, AVERAGED)
+        error = summary.errors.get((policy, column, served))
+        row[ERROR] = _outside(summary, error, policy, column, served)
         row["kind"] = {1.0: "bound", 0.0: "diagnostic"}.get(title, NONE)
         shown.append(row)
     frame = summary.terms.with_columns(
@@ -72,15 +75,18 @@ def _terms(summary: Summary) -> Table:
         .alias("computed_by")
     )
     caption = (
-        "Terms of (16) and (18), mean over seeds: the interval that is known to hold each, "
-        "≥ where it is known from below only, so that the sum is a diagnostic, not a bound. "
-        "Capacities (of the divergence, of the risk) exceed 1 and make the totals vacuous; (18) "
-        "as printed leaves the divergence out. External error: 0-1 error on all test images of "
-        "the client held out, served with the server's statistics (aggregated) or test-time BN."
+        "Terms of (16) and (18): means over seeds of the ends that hold each term in one seed "
+        "(the means themselves have no such guarantee), ≥ where it is known from below only, so "
+        "that the sum is a diagnostic, not a bound; ≤: capacities (of the divergence, of the "
+        "risk), by an upper bound of the VC dimension. (18) as printed leaves the divergence "
+        "out. The risk of the whitened row is that of the same network, not retrained. External "
+        "risk: Gibbs risk of the local models' averaged predictions on the test images of the "
+        "client held out, the J_u(f_u) of the bound. External error: 0-1 error of the network "
+        "that is served, with the server's statistics (aggregated) or test-time BN."
         f"{left_out(summary.clients)}"
     )
     columns = {"client": "held out", "statement": "statement", **HEADINGS}
-    columns |= {ERROR: ERROR, "kind": "is"}
+    columns |= {RISK: RISK, ERROR: ERROR, "kind": "is"}
     layout = Layout(caption, "tab:terms", columns, compact=True)
     return Table("terms", "The bound, term by term", frame, layout, pl.DataFrame(shown))
 
@@ -89,21 +95,22 @@ def _ends(row: dict[str, Any]) -> str:
     value, lower, upper = row["value"], row["lower"], row["upper"]
     if (row["note"] or "").startswith(LEFT_OUT):
         return LEFT_OUT
+    if row["split"] in CAPACITIES:
+        return f"≤ {number(row['drawn'])}"
     if upper is None or lower is None:
         return f"≥ {number(value if lower is None else lower)}"
     low, high = number(lower), number(upper)
     return number(value) if low == high else f"{low} to {high}"
 
 
-def _error(summary: Summary, policy: str, client: str) -> str:
-    where = (policy, column_of(client), SERVED.get(policy, ""))
-    cell = summary.errors.get(where)
+def _outside(summary: Summary, cell: Cell | None, policy: str, column: str, variant: str) -> str:
+    """A risk or error with its interval over seeds; of one seed with that of its images."""
     found = None if cell is None else cell.interval
     if found is None:
         return NONE
     ends = (found.lower, found.upper)
     if found.n == 1:
-        ends = summary.error_ends.get(where, (None, None))
+        ends = summary.ends.get((policy, column, variant), (None, None))
     return with_interval(found.mean, *ends)
 
 

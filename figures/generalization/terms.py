@@ -2,18 +2,19 @@
 
 import polars as pl
 
-from figures.generalization.names import IDEAL, RISKS, STATEMENTS, TERMS
+from figures.generalization.names import CAPACITIES, IDEAL, READINGS, RISKS, STATEMENTS, TERMS
 from figures.selection import of
 
 _KEY = ("run", "bn_policy", "seed", "held_out", "variant")
 
 
 def drawn() -> pl.Expr:
-    """What a figure stacks of a term: its value, of an ideal joint error the upper end.
+    """What a figure shows of a term: its value; of what is bounded from above alone, the upper end.
 
-    An oracle bounds it from above alone: half of that would be a number that nobody measured.
+    Those are the ideal joint error, by an oracle, and capacities, by a bound of the VC dimension:
+    half of it would be a number that nobody measured.
     """
-    above = pl.when(pl.col("split") == IDEAL).then(pl.col("upper"))
+    above = pl.when(pl.col("split").is_in([IDEAL, *CAPACITIES])).then(pl.col("upper"))
     return pl.coalesce(above, pl.col("value"))
 
 
@@ -79,15 +80,27 @@ def summed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def mixtures(frame: pl.DataFrame) -> pl.DataFrame:
-    """Eq. (15) per run: Ĵ_s(f_u) as measured, the printed right side, and that of convexity."""
-    by = ["bn_policy", "held_out", "seed"]
-    rows = of(frame, metric="mixture_risk")
+    """Eq. (15) per run and reading: Ĵ_s(f_u), the printed right side, and that of convexity.
+
+    `exceeds` is by how much the left side is above the printed one for sure, `over_convex` by how
+    much it is above the other.
+    """
+    by = ["bn_policy", "held_out", "seed", "reading"]
+    names = {metric: reading for reading, metric in READINGS.items()}
+    rows = of(frame, metric=list(names)).with_columns(
+        pl.col("metric").replace_strict(names, default=None).alias("reading"),
+        *(pl.coalesce(end, "value").alias(end) for end in ("lower", "upper")),
+    )
+
+    def side(name: str, column: str = "value") -> pl.Expr:
+        return pl.col(column).filter(pl.col("variant") == name).first()
+
     found = rows.group_by(by, maintain_order=True).agg(
-        *(
-            pl.col("value").filter(pl.col("variant") == name).first().alias(name)
-            for name in ("measured", "printed", "convex")
-        )
+        *(side(name).alias(name) for name in ("measured", "printed", "convex")),
+        (side("measured", "lower") - side("printed", "upper")).alias("exceeds"),
+        (side("measured") - side("convex")).alias("over_convex"),
     )
     clients = frame.select("held_out").unique(maintain_order=True).with_row_index("place")
     found = found.join(clients, on="held_out", how="left")
-    return found.sort("place", "bn_policy", "seed", maintain_order=True).drop("place")
+    order = ["place", "bn_policy", "reading", "seed"]
+    return found.sort(order, maintain_order=True).drop("place")

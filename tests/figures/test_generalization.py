@@ -7,11 +7,11 @@ from synthetic_generalization import (
     OPTIONS,
     distances,
     everything,
-    gaussian,
     measured,
     run,
     trained,
 )
+from synthetic_spreads import gaussian
 from written_files import in_order
 
 from figures.generalization import content, present, summarise
@@ -118,9 +118,15 @@ def test_the_whole_section_is_in_order(tmp_path, coarse):
     rows = pl.read_csv(tmp_path / "tables" / "all_divergences.csv")
     # 12 trainings of either policy, 3 seen clients and their mixture, 3 layers and the input.
     counts = dict(rows["metric"].value_counts().rows())
-    assert counts["divergence"] == counts["divergence_lower"] == 12 * 4 * (1 + 3 + 1 + 9)
-    assert (counts["divergence_after"], counts["divergence_floor"]) == (12 * 4 * 5, 12 * 3)
-    assert counts["pair_divergence"] == 2 * 12 * 3 * 2
+    assert counts["divergence"] == counts["divergence_lower"] == 12 * 4 * (1 + 3 + 1 + 12)
+    assert counts["divergence_after"] == 12 * 4 * 5 * 2
+    assert counts["divergence_floor"] == counts["pair_divergence_floor"] == 12 * 3 * 2
+    # The input with either policy, the last layer with one and with three kinds of features.
+    assert counts["pair_divergence"] == 12 * 3 * (2 + 1 + 3)
+    crossed = pl.read_csv(tmp_path / "tables" / "all_cross.csv")
+    assert set(crossed["metric"]) == {
+        f"cross_{name}{how}" for name in ("risk", "error") for how in ("", "_on_inputs")
+    }
 
 
 def test_sides_stay_the_same_whatever_the_order_of_the_runs():

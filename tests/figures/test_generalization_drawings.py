@@ -6,7 +6,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.patches import Rectangle
 from synthetic import Records
-from synthetic_generalization import distances, everything, gaussian, measured, run, trained
+from synthetic_generalization import distances, everything, measured, run, trained
+from synthetic_spreads import gaussian
 
 from figures import style
 from figures.generalization import content, drawings, summarise
@@ -101,9 +102,10 @@ def test_layers_show_the_table(whole):
     assert legend == [
         "raw inputs",
         "aggregated BN (f)",
-        "client-specific BN (f*)",
-        "client-specific BN, with its γ, β",
+        "client-specific BN, as deployed",
+        "per-unit BN, statistics of training images",
         "full whitening",
+        "one Gaussian law, per-unit BN",
         "one Gaussian law, whitened",
     ]
 

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 from synthetic import Records
-from synthetic_generalization import OPTIONS, gaussian
+from synthetic_generalization import OPTIONS
+from synthetic_spreads import gaussian
 
 from figures.claims import Claim
 from figures.generalization import content, present, summarise
