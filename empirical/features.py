@@ -52,12 +52,23 @@ class LayerFeatures:
         Raises:
             ValueError: `by` is of a layer with other channels.
         """
+        return torch.matmul(by.root, self._about(by)).flatten(1)
+
+    def per_unit(self, by: Whitening) -> Float64[Tensor, "n features"]:
+        """(r − μ)/√(diag Σ + ε) by the very μ and Σ that whiten: what the rest of Σ adds to it.
+
+        Raises:
+            ValueError: as `whitened`.
+        """
+        return (self._about(by) / (by.variance + self.eps).sqrt()[:, None]).flatten(1)
+
+    def _about(self, by: Whitening) -> Float64[Tensor, "n channels cells"]:
         if len(by.mean) != len(self.mean):
             raise ValueError(
                 f"layer '{self.name}' has {len(self.mean)} channels, the whitening "
                 f"{len(by.mean)}: take that of the same layer"
             )
-        return torch.matmul(by.root, self.cells - by.mean[:, None]).flatten(1)
+        return self.cells - by.mean[:, None]
 
     def _z(self) -> Tensor:
         return (self.cells - self.mean[:, None]) / (self.variance + self.eps).sqrt()[:, None]

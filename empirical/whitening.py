@@ -1,4 +1,4 @@
-"""Full whitening of what comes to each batch-norm layer, where batch norm scales each channel."""
+"""Full whitening of what comes to each batch-norm layer, and scaling of each channel beside it."""
 
 from dataclasses import dataclass, field
 
@@ -16,16 +16,18 @@ CUT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """What whitens one layer's channels (ZCA).
+    """What whitens one layer's channels (ZCA), and what scales each of them alone.
 
     Attributes:
         mean: (channels,) μ over all images and positions.
+        variance: (channels,) the diagonal of Σ, dead directions and all.
         root: (channels, channels) the symmetric Σ^(-1/2), a pseudo-inverse where Σ has dead
             directions.
         kept: how many directions are not dead.
     """
 
     mean: Float64[Tensor, " channels"]
+    variance: Float64[Tensor, " channels"]
     root: Float64[Tensor, "channels channels"]
     kept: int
 
@@ -87,4 +89,5 @@ def _whitening(name: str, found: _Moments, cut: float) -> Whitening:
     values, vectors = torch.linalg.eigh(0.5 * (covariance + covariance.T))
     alive = values > max(cut * float(values[-1]), 0.0)
     root = vectors[:, alive] / values[alive].sqrt() @ vectors[:, alive].T
-    return Whitening((found.shift + offset).cpu(), root.cpu(), int(alive.sum()))
+    mean, variance = found.shift + offset, covariance.diagonal().clamp(min=0.0)
+    return Whitening(mean.cpu(), variance.cpu(), root.cpu(), int(alive.sum()))

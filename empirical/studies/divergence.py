@@ -40,15 +40,19 @@ class DivergenceData(TypedDict):
         after: t -> (m, d) of the unseen client: the last layer, client_specific, once t of its
             test batches have moved its statistics; the same m images for all t, none of which
             any of those batches held. Empty for aggregated runs.
-        probabilities: seen client -> (N, n, classes), what model j (the shared weights with the
-            batch norm of seen client j) answers to each of its training images.
+        probabilities: seen client -> (N, n, classes), what the shared weights with γ and β of
+            seen client j answer to each of its training images, normalised by the statistics that
+            serve the client itself: f_j as a function of features.
+        on_inputs: the same with the statistics of client j too: f_j as a function of images.
+        external: (N, n, classes), as `probabilities`, of the unseen client's test images.
         train_labels: seen client -> (n,).
         served: "server", "adapted" -> (n, classes), what the model serving the unseen client
             answers to its test images, as `serve_external` serves it.
         test_labels: client -> (n,).
         architecture: units, parameters, comparisons of the network's layers, with each seen
             client's γ and β unless they are aggregated, for its VC dimension.
-        whitened_by: client -> the number of its images whose statistics whiten it.
+        whitened_by: client -> the number of its images whose statistics whiten it, and scale it
+            per unit.
         notes: what a reader should know.
     """
 
@@ -58,6 +62,8 @@ class DivergenceData(TypedDict):
     features: dict[str, dict[str, PerClient]]
     after: dict[int, Float64[Array, "m d"]]
     probabilities: PerClient
+    on_inputs: PerClient
+    external: Float64[Array, "models n classes"]
     train_labels: PerClient
     served: PerClient
     test_labels: PerClient
@@ -73,15 +79,20 @@ def divergence_data(
 
     Variants at every batch-norm layer, for a layer's input r: "aggregated" (of runs with that
     policy, which have no other): (r − μ)/√(σ² + ε) by the server's statistics for every client.
-    "client_specific": by the seen client's own, by those of Eqs. (3), (4) for the unseen one.
+    "client_specific": as deployed, by the seen client's own running ones (which are stale: means
+    over its nets in training, before aggregation), by those of Eqs. (3), (4) for the unseen one.
     "affine": that times γ plus β, the seen client's own, the server's mean for the unseen one.
     "whitened": Σ^(-1/2)(r − μ) over channels, Σ and μ of the client's own training images (the
     unseen one's too: an oracle's), so that no image that is measured moved them; before the layer
-    the network is that of "client_specific". At "input", "raw": the pixels in the 100 leading
-    principal directions of 100 training images of every client, none of which is measured.
+    the network is that of "client_specific". "per_unit": (r − μ)/√(diag Σ + ε) by the very same,
+    so that these two differ in the rest of Σ alone. At "input", "raw": the pixels in the 100
+    leading principal directions of 100 training images of every client, none of which is measured.
 
     The unseen client's network is the one after its whole stream, the same for all images: seeded
-    batches as `serve_external` makes them, τ = 0.9, n_t = 32.
+    batches as `serve_external` makes them, τ = 0.9, n_t = 32. Its statistics come from the very
+    images that are measured, so that a lower bound's 1 − δ is approximate there; "per_unit" and
+    "whitened" take training images at the layer itself, which makes it exact at the first one,
+    while what comes to a later one has passed the statistics of the layers before.
 
     Args:
         config: of the run: "training" (the config of that run), "held_out", "layers" ("all", or
@@ -123,7 +134,9 @@ def divergence_data(
         weights=nets.weights(),
         features=features,
         after=after,
-        probabilities=nets.cross_probabilities(),
+        probabilities={c.name: nets.on_features(c) for c in nets.seen},
+        on_inputs={c.name: nets.on_inputs(c) for c in nets.seen},
+        external=nets.on_features(nets.unseen),
         train_labels={c.name: c.train.labels.numpy() for c in nets.seen},
         served=nets.served(),
         test_labels={c.name: c.test.labels.numpy() for c in nets.clients},
@@ -142,6 +155,7 @@ def _variants(layer: LayerFeatures, white: Sequence[Whitening]) -> dict[str, Ten
     return {
         "client_specific": layer.normalised(),
         "affine": layer.affine(),
+        "per_unit": layer.per_unit(white[0]),
         "whitened": layer.whitened(white[0]),
     }
 

@@ -1,6 +1,6 @@
 """The networks of a federation that left one client out, as they serve each client."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from empirical.state import FederationState
 from empirical.stream import stream
 from empirical.studies.experiments import study_model
 from empirical.studies.part import held_out, study_clients
-from empirical.weights import load
+from empirical.weights import Role, label, load
 
 POLICIES = ("aggregated", "client_specific")
 
@@ -116,15 +116,32 @@ class Networks:
         """The server's net once so many test batches have moved its statistics."""
         return adapt(self.server(), islice(self.arriving, batches), MOMENTUM).model
 
-    def cross_probabilities(self) -> dict[str, Float64[np.ndarray, "models n classes"]]:
-        """Seen client -> what the model of every seen client answers to its training images."""
-        images = {client.name: self.inputs(client.train) for client in self.seen}
-        found: dict[str, list[np.ndarray]] = {name: [] for name in images}
-        for model in self.seen:
-            net = self.serving(model.name)
-            for name, x in images.items():
-                found[name].append(probabilities(answers(net, x)))
-        return {name: np.stack(parts) for name, parts in found.items()}
+    def on_features(self, client: Client) -> Float64[np.ndarray, "models n classes"]:
+        """What every seen client's γ and β make of a client's own normalised features.
+
+        Statistics are those that serve the client. Its images: a seen one's training images, the
+        unseen one's test images.
+        """
+        x = self.inputs(client.test if client.name == self.unseen.name else client.train)
+        return self._by_model(lambda model: answers(self._mixed(client.name, model), x))
+
+    def on_inputs(self, client: Client) -> Float64[np.ndarray, "models n classes"]:
+        """What every seen client's model, statistics and all, answers to its training images."""
+        x = self.inputs(client.train)
+        return self._by_model(lambda model: answers(self.serving(model), x))
+
+    def _by_model(self, answer: Callable[[str], Tensor]) -> Float64[np.ndarray, "models n classes"]:
+        """One for each seen client; of an aggregated run all are the same."""
+        asked = self.seen if self.specific else self.seen[:1]
+        found = np.stack([probabilities(answer(model.name)) for model in asked])
+        return found if self.specific else found.repeat(len(self.seen), axis=0)
+
+    def _mixed(self, client: str, model: str) -> nn.Module:
+        """The net that serves a client, with γ and β of another."""
+        served, other = self.serving(client).state_dict(), self._state.weights(model)
+        affine = [name for name, role in label(self.net).items() if role is Role.AFFINE]
+        load(self.net, served | {name: other[name] for name in affine})
+        return self.net
 
     def served(self) -> dict[str, Float64[np.ndarray, "n classes"]]:
         """What serves the unseen client -> what it answers to its test images, in their order."""

@@ -141,7 +141,7 @@ def diverging(training: Mapping[str, Any], size: Size) -> Study:
     """The run that estimates divergences and bounds from a training's checkpoint."""
     config = {"study": "divergence", "training": dict(training), "held_out": training["held_out"]}
     config |= {"batches": list(size.test_batches), "capacity": "linear", "delta": 0.05}
-    config |= {"layers": size.layers, "pairs": size.pairs}
+    config |= {"layers": size.layers, "pairs": size.pairs, "reading": "features"}
     return Study(f"divergence: {said(training)}", config, seconds_of_divergence(training, size))
 
 

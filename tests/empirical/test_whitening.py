@@ -43,6 +43,17 @@ def test_whitened_features_are_the_whitened_positions_averaged_over_cells():
     assert np.allclose(features.whitened(by), np.moveaxis(z, 3, 1).reshape(230, 16), atol=1e-12)
 
 
+def test_per_unit_features_have_the_diagonal_of_the_very_covariance():
+    net = trained(bn_net())
+    net[1].eps = 0.1
+    features, by = layer_features(net, INPUTS)[0], whitenings(net, INPUTS[:90])[0]
+    train, rows = given(net, INPUTS[:90], 1), given(net, INPUTS, 1)
+    assert np.allclose(by.variance, train.var(0), atol=1e-12)
+    z = (rows - train.mean(0)) / np.sqrt(train.var(0) + 0.1)
+    expected = np.moveaxis(z.reshape(230, 2, 2, 4), 3, 1).reshape(230, 16)
+    assert np.allclose(features.per_unit(by), expected, atol=1e-12)
+
+
 def test_dead_directions_are_left_out_and_the_rest_is_white():
     net = trained(bn_net())
     with torch.no_grad():
@@ -73,3 +84,5 @@ def test_what_cannot_be_whitened_is_refused():
         whitenings(net, INPUTS[:1])
     with pytest.raises(ValueError, match="layer '1' has 4 channels, the whitening 5"):
         layer_features(net, INPUTS)[0].whitened(whitenings(net, INPUTS)[1])
+    with pytest.raises(ValueError, match="layer '1' has 4 channels, the whitening 5"):
+        layer_features(net, INPUTS)[0].per_unit(whitenings(net, INPUTS)[1])

@@ -13,6 +13,7 @@ from theory.studies.terms import Layer, bound_rows, mixture, share
 
 SEEN, UNSEEN = ("a", "b"), "u"
 CLASSES, N, D = 3, 400, 4
+SHIFTED = {"client_specific": 1.0, "affine": 1.0, "per_unit": 0.5, "whitened": 0.0}
 ARCHITECTURE = [(6, 20, 0), (3, 12, 0)]
 
 
@@ -40,12 +41,11 @@ def probabilities(name, n, models, seed=0):
 def arrays(policy="client_specific", shift=2.0):
     variants = ["aggregated"]
     if policy != "aggregated":
-        variants = ["client_specific", "affine", "whitened"]
+        variants = list(SHIFTED)
     found = {"input": {"raw": features(shift, 1)}}
     for layer in ("layer 1", "layer 2"):
         found[layer] = {
-            v: features(0.0 if v == "whitened" else shift, [len(v), int(layer[-1])])
-            for v in variants
+            v: features(shift * SHIFTED.get(v, 1.0), [len(v), int(layer[-1])]) for v in variants
         }
     specific = policy != "aggregated"
     return {
@@ -57,6 +57,10 @@ def arrays(policy="client_specific", shift=2.0):
         if specific
         else {},
         "probabilities": {name: probabilities(name, 60 + 20 * k, 2) for k, name in enumerate(SEEN)},
+        "on_inputs": {
+            name: probabilities(name, 60 + 20 * k, 2, seed=1) for k, name in enumerate(SEEN)
+        },
+        "external": probabilities(UNSEEN, N, 2),
         "train_labels": {name: labels(name, 60 + 20 * k) for k, name in enumerate(SEEN)},
         "test_labels": {name: labels(name, N) for name in (*SEEN, UNSEEN)},
         "served": {v: probabilities(v, N, 1) for v in ("server", "adapted")},
@@ -102,8 +106,7 @@ def one(found, **where):
 def test_every_seen_client_and_the_mixture_has_a_divergence_at_every_layer(specific):
     keys = [(r["split"], r["variant"], r["client"]) for r in pick(specific, metric="divergence")]
     expected = [("input", "raw")]
-    kinds = ("client_specific", "affine", "whitened")
-    expected += [(layer, v) for layer in ("layer 1", "layer 2") for v in kinds]
+    expected += [(layer, v) for layer in ("layer 1", "layer 2") for v in SHIFTED]
     assert keys == [(*at, c) for at in expected for c in (*SEEN, "mixture")]
     low = [
         (r["split"], r["variant"], r["client"]) for r in pick(specific, metric="divergence_lower")
@@ -123,60 +126,94 @@ def test_the_divergence_is_that_of_the_shifted_laws(specific):
         assert row["lower"] < low["value"] <= row["value"] and "lower" not in low
     for row in pick(specific, metric="divergence", variant="whitened"):
         assert row["lower"] < 0.0 < row["upper"]
+    exact = 2 * (2 * norm.cdf(0.5) - 1)
+    for row in pick(specific, metric="divergence", variant="per_unit"):
+        assert row["lower"] < exact < row["upper"] + 0.1
 
 
 def test_the_divergence_after_t_batches_is_that_of_the_features_then(specific):
     found = pick(specific, metric="divergence_after")
-    assert [(r["client"], r["samples"]) for r in found] == [
-        (c, t) for c in (*SEEN, "mixture") for t in (1, 4)
-    ]
+    assert [(r["variant"], r["client"], r["samples"]) for r in found] == [
+        (v, c, t) for v in ("client_specific", "per_unit") for c in (*SEEN, "mixture")
+        for t in (1, 4)
+    ]  # fmt: skip
     for row in found:
-        assert (row["split"], row["variant"]) == ("layer 2", "client_specific")
+        assert row["split"] == "layer 2"
         exact = 2 * (2 * norm.cdf({1: 3.0, 4: 1.0}[row["samples"]] / 2) - 1)
         assert row["lower"] - 0.1 < exact < row["upper"] + 0.1
+    # The same images of the unseen client beside other features of the seen ones.
+    by = [[r["value"] for r in pick(found, variant=v)] for v in ("client_specific", "per_unit")]
+    assert by[0] != by[1]
 
 
 def test_the_floor_is_what_estimated_whitening_leaves_between_equal_laws(specific):
     found = pick(specific, metric="divergence_floor")
-    assert [r["client"] for r in found] == list(SEEN)
+    both = ("per_unit", "whitened")
+    assert [(r["client"], r["variant"]) for r in found] == [(c, v) for c in SEEN for v in both]
     assert all(r["lower"] <= r["value"] <= r["upper"] for r in found)
+    # Half of the clients' own 400 points are held out, as in what the floor stands under.
+    assert all(r["samples"] == 200 == N // 2 for r in found)
+    # Clients of equal sizes have one floor.
+    assert found[0]["value"] == found[2]["value"]
     # The means of 100 and of 50 others lie apart by √(4 (1/100 + 1/50)) = 0.35 standard deviations.
-    assert 0.05 < found[0]["value"] < 0.6
+    assert all(0.0 < r["value"] < 0.6 for r in found)
     given = last_alone()
-    given["whitened_by"] = dict.fromkeys((*SEEN, UNSEEN), 100_000)
-    assert abs(one(rows(given), metric="divergence_floor", client="a")["value"]) < 0.06
+    given["whitened_by"] = {"a": 8, "b": 100_000, UNSEEN: 100_000}
+    wild, none = (pick(rows(given), metric="divergence_floor", client=c) for c in SEEN)
+    # Six draws of 200 held out: their mean has a standard deviation of 0.04.
+    assert all(abs(r["value"]) < 0.15 for r in none) and all(r["value"] > 0.5 for r in wild)
+    assert abs(none[0]["value"] - none[1]["value"]) < 0.02  # the same draws, next to no difference
 
 
-def test_cross_risks_are_means_over_the_clients_training_images(specific):
+READINGS = pytest.mark.parametrize(
+    ("reading", "suffix"), [("probabilities", ""), ("on_inputs", "_on_inputs")]
+)
+
+
+@READINGS
+def test_cross_risks_are_means_over_the_clients_training_images(specific, reading, suffix):
     given = arrays()
     for i in SEEN:
-        y, p = given["train_labels"][i], given["probabilities"][i]
+        y, p = given["train_labels"][i], given[reading][i]
         for j, model in enumerate(SEEN):
-            risk = one(specific, metric="cross_risk", client=i, variant=model)
-            error = one(specific, metric="cross_error", client=i, variant=model)
+            risk = one(specific, metric=f"cross_risk{suffix}", client=i, variant=model)
+            error = one(specific, metric=f"cross_error{suffix}", client=i, variant=model)
             own = [p[j, k, y[k]] for k in range(len(y))]
             assert risk["value"] == pytest.approx(1 - sum(own) / len(y), abs=1e-12)
             assert error["value"] == pytest.approx(np.mean(p[j].argmax(1) != y), abs=1e-12)
             assert risk["samples"] == len(y) and risk["split"] == "train"
 
 
-def test_both_right_sides_of_15_stand_beside_the_left(specific):
-    given = arrays()
+@READINGS
+def test_both_right_sides_of_15_stand_beside_the_left(specific, reading, suffix):
+    given, metric = arrays(), f"cross_risk{suffix}"
     cross = np.array(
-        [
-            [one(specific, metric="cross_risk", client=i, variant=j)["value"] for j in SEEN]
-            for i in SEEN
-        ]
+        [[one(specific, metric=metric, client=i, variant=j)["value"] for j in SEEN] for i in SEEN]
     )
     omega = given["weights"]
     expected = {"printed": omega @ np.diag(cross), "convex": omega @ cross @ omega}
     # The Gibbs risk is linear in the prediction: convexity holds with equality.
     expected["measured"] = expected["convex"]
     for variant, value in expected.items():
-        row = one(specific, metric="mixture_risk", variant=variant)
+        row = one(specific, metric=f"mixture_risk{suffix}", variant=variant)
         assert row["value"] == pytest.approx(value, abs=1e-12)
         assert row["lower"] <= value + 1e-15 and value <= row["upper"] + 1e-15
-    assert "not implied" in one(specific, metric="mixture_risk", variant="printed")["note"]
+    row = one(specific, metric=f"mixture_risk{suffix}", variant="printed")
+    assert ("not implied" in row["note"]) == (expected["printed"] < expected["convex"])
+    _, measured = mixture(given, reading)
+    assert measured.lower <= expected["measured"] <= measured.upper
+
+
+def test_the_external_risk_is_that_of_averaged_predictions_with_hoeffdings_interval(specific):
+    given = arrays()
+    averaged = 0.25 * given["external"][0] + 0.75 * given["external"][1]
+    y = given["test_labels"][UNSEEN]
+    row = one(specific, metric="external_risk")
+    assert (row["client"], row["variant"], row["samples"]) == (UNSEEN, "averaged", N)
+    assert row["value"] == pytest.approx(np.mean([1 - averaged[k, y[k]] for k in range(N)]))
+    radius = np.sqrt(np.log(2 / 0.06) / 2 / N)
+    assert row["upper"] - row["value"] == pytest.approx(radius)
+    assert row["value"] - row["lower"] == pytest.approx(radius) and "Hoeffding" in row["note"]
 
 
 def test_the_external_error_is_counted(specific):
@@ -198,8 +235,11 @@ TERMS = [
 ]
 
 
+STATEMENTS = ("16", "16 per unit", "16 whitened", "18")
+
+
 def test_the_terms_of_each_statement_add_up_and_none_is_a_bound(specific):
-    for statement in ("16", "16 whitened", "18"):
+    for statement in STATEMENTS:
         terms = pick(specific, metric="term", variant=statement)
         assert [row["split"] for row in terms] == TERMS
         assert all(row["client"] == UNSEEN and row["note"] for row in terms)
@@ -218,10 +258,15 @@ def test_the_statements_differ_where_they_should(specific):
     cross = one(specific, metric="mixture_risk", variant="convex")["value"]
     printed = one(specific, metric="mixture_risk", variant="printed")["value"]
     assert term("16", "empirical risk")["value"] == pytest.approx(cross, abs=1e-9)
-    assert term("16 whitened", "empirical risk")["value"] == pytest.approx(cross, abs=1e-9)
+    for statement in ("16 per unit", "16 whitened"):
+        row = term(statement, "empirical risk")
+        assert row["value"] == pytest.approx(cross, abs=1e-9)
+        assert "not trained with the features of this statement" in row["note"]
+    assert "not trained" not in term("16", "empirical risk")["note"]
     assert term("18", "empirical risk")["value"] == pytest.approx(printed, abs=1e-9)
-    half = {s: term(s, "half the divergence") for s in ("16", "16 whitened", "18")}
-    assert half["16"]["value"] > 0.4 > half["16 whitened"]["value"] >= 0 == half["18"]["value"]
+    half = {s: term(s, "half the divergence") for s in STATEMENTS}
+    values = [half[s]["value"] for s in STATEMENTS]
+    assert values[0] > 0.4 > values[1] > values[2] >= 0 == values[3]
     assert all(row["upper"] is None for row in half.values())
     assert "one law of the features is not shown" in half["18"]["note"]
     assert term("18", "capacity of the divergence")["value"] == 0
@@ -230,6 +275,8 @@ def test_the_statements_differ_where_they_should(specific):
     for statement in ("16", "18"):
         row = term(statement, "capacity of the risk")
         assert row["value"] > 0.5 and f"d ≤ {d:,}" in row["note"]
+    # ω of the seen clients' 60 and 80 points, though the unseen one has 400.
+    assert "n_eff = 123.871" in term("16", "capacity of the risk")["note"]
 
 
 def test_the_divergence_of_the_bound_is_the_weighted_lower_bound_at_its_share(specific):
@@ -276,7 +323,7 @@ def test_an_aggregated_run_has_one_statement_and_no_statistics_of_its_own():
     ("policy", "where"),
     [
         ("aggregated", [("input", "raw"), ("layer 2", "aggregated")]),
-        ("client_specific", [("layer 2", "client_specific"), ("layer 2", "whitened")]),
+        ("client_specific", [("layer 2", v) for v in ("client_specific", "per_unit", "whitened")]),
     ],
 )
 def test_pairs_are_searched_at_the_ends_and_enter_the_bound(policy, where, monkeypatch):
@@ -293,10 +340,11 @@ def test_pairs_are_searched_at_the_ends_and_enter_the_bound(policy, where, monke
     row = one(found, metric="term", variant="16", split="half the divergence")
     assert "d_HΔH" in row["note"] and row["value"] > 0.3
     floors = pick(found, metric="pair_divergence_floor")
-    assert [r["client"] for r in floors] == (list(SEEN) if policy == "client_specific" else [])
+    expected = [(c, v) for c in SEEN for v in ("per_unit", "whitened")]
+    assert [(r["client"], r["variant"]) for r in floors] == expected * (policy != "aggregated")
     for floor in floors:
         assert -0.5 < floor["lower"] <= floor["value"] <= floor["upper"] < 1.2
-        assert floor["split"] == "layer 2" and floor["variant"] == "whitened"
+        assert floor["split"] == "layer 2" and floor["samples"] == 133
 
 
 def test_records_are_plain_and_the_same_again(specific):

@@ -3,7 +3,8 @@
 The networks stay outside: this study gets arrays by name (see `divergence_rows`).
 """
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +24,13 @@ Array = np.ndarray
 MIXTURE = "mixture"
 """The seen clients pooled, where a row names a client."""
 
+NORMALISED = ("per_unit", "whitened")
+"""By the diagonal of a client's covariance, by all of it."""
+
 SEARCH: dict[str, Any] = {"width": 16, "starts": 1, "steps": 100}
 """Of the search over pairs of networks; about half as long as its defaults."""
 
-_FLOOR_DRAWS, _PAIR_FLOOR_DRAWS, _FLOOR_FIT, _FLOOR_HELD_OUT = 4, 3, 500, 2000
+_FLOOR_DRAWS, _PAIR_FLOOR_DRAWS = 6, 3
 
 
 def divergence_rows(
@@ -37,9 +41,11 @@ def divergence_rows(
     Of one training run. All estimates split the images alike, so that variants, layers and
     numbers of test batches are compared on the same held-out images. "divergence_floor" is what
     the proxy A-distance finds, at the last layer, between two samples of one and the same Gaussian
-    law, each whitened by as many other draws as the clients have: what is left when nothing but
-    the estimation of means and covariances divides them. "pair_divergence_floor" is the same of
-    the search for d_HΔH, from as many points as the clients have.
+    law, as many points as the clients have, each whitened, or scaled per unit, by as many other
+    draws: what is left when nothing but the estimation of means and covariances divides them.
+    "pair_divergence_floor" is the same of the search for d_HΔH. "divergence_after" holds the seen
+    clients normalised by the statistics that serve them, or per unit by their training images,
+    against the same features of the unseen one.
 
     Args:
         config: "held_out"; "capacity" of the domain classifier; "delta"; "pairs", whether d_HΔH is
@@ -47,17 +53,19 @@ def divergence_rows(
             inputs know no policy); "training", with the seed in its "schedule".
         data: "seen", "unseen": names; "weights": ω of the seen ones; "features": layer -> variant
             -> client -> (n, d); "after": t -> (m, d) of the unseen client; "probabilities": seen
-            client -> (N, n, classes) of every local model at its training images;
-            "train_labels", "test_labels": client -> (n,); "served": variant -> (n, classes) at the
-            unseen client's test images; "architecture": layers for `vc_dimension`;
-            "whitened_by": client -> number of images whose statistics whiten it.
+            client -> (N, n, classes) of every local model at its training images, as functions of
+            their features; "on_inputs": the same, as functions of the images; "external": (N, n,
+            classes), of features, and "served": variant -> (n, classes), at the unseen client's
+            test images; "train_labels", "test_labels": client -> (n,); "architecture": layers for
+            `vc_dimension`; "whitened_by": client -> number of images that whiten it.
         generators: gives a generator for (seed, purpose...).
         progress: told the fraction done.
 
     Returns:
         Records of the metrics "divergence", "divergence_lower", "divergence_floor",
         "divergence_after", "pair_divergence", "pair_divergence_floor", "cross_risk",
-        "cross_error", "mixture_risk", "external_error", "term", "kind".
+        "cross_error", "mixture_risk" and these three "…_on_inputs", "external_risk",
+        "external_error", "term", "kind".
 
     Raises:
         TypeError, ValueError: features as `proxy_a_distance` refuses them, such as too few images.
@@ -106,51 +114,43 @@ class _Study:
 
     def after(self, layer: str) -> Rows:
         """The same at the last layer once t test batches have moved the unseen statistics."""
-        if not self.data["after"]:
-            return
-        variant = "client_specific"
-        for name, features in self._seen(self.data["features"][layer][variant]):
-            for t, unseen in self.data["after"].items():
-                found = self._proxy(features, unseen)
-                where = {"client": name, "split": layer, "variant": variant}
-                yield _row("divergence_after", found, **where) | {"samples": t}
+        for variant in ("client_specific", "per_unit") if self.data["after"] else ():
+            for name, features in self._seen(self.data["features"][layer][variant]):
+                for t, unseen in self.data["after"].items():
+                    found = self._proxy(features, unseen)
+                    where = {"client": name, "split": layer, "variant": variant}
+                    yield _row("divergence_after", found, **where) | {"samples": t}
 
     def floor(self, layer: str, rng: np.random.Generator) -> Rows:
-        """What a classifier finds between whitened samples of one Gaussian law."""
-        sizes = _FLOOR_FIT + _FLOOR_HELD_OUT, _FLOOR_FIT + _FLOOR_HELD_OUT
-        share, kind = _FLOOR_HELD_OUT / sizes[0], self.config["capacity"]
-        found: dict[int, list[float]] = {}
-        for name, by in self._whitened_by():
-            if by[0] not in found:
-                samples = [self._equal_laws(rng, layer, by, sizes) for _ in range(_FLOOR_DRAWS)]
-                found[by[0]] = [
-                    proxy_a_distance(*s, capacity=kind, held_out=share).value for s in samples
-                ]
-            yield _floor_row("divergence_floor", found[by[0]], name, layer, by)
+        """What a classifier finds between normalised samples of one Gaussian law."""
+        kind = self.config["capacity"]
+        measure = functools.partial(proxy_a_distance, capacity=kind, seed=self.seed)
+        yield from self._floors("divergence_floor", layer, rng, (_FLOOR_DRAWS, measure))
 
     def pair_floor(self, layer: str, rng: np.random.Generator) -> Rows:
         """What the search over pairs finds between them."""
-        found: dict[tuple[int, int], list[float]] = {}
-        for name, by in self._whitened_by():
-            at = self.data["features"][layer]["whitened"]
-            sizes = len(at[name]), len(at[self.data["unseen"]])
-            if (by[0], sizes[0]) not in found:
-                draws = range(_PAIR_FLOOR_DRAWS)
-                samples = [self._equal_laws(rng, layer, by, sizes) for _ in draws]
-                values = [pair_divergence(*s, seed=self.seed, **SEARCH).value for s in samples]
-                found[by[0], sizes[0]] = values
-            yield _floor_row("pair_divergence_floor", found[by[0], sizes[0]], name, layer, by)
+        measure = functools.partial(pair_divergence, seed=self.seed, **SEARCH)
+        yield from self._floors("pair_divergence_floor", layer, rng, (_PAIR_FLOOR_DRAWS, measure))
 
-    def _whitened_by(self) -> list[tuple[str, tuple[int, int]]]:
-        """Seen client -> how many images whiten it and the unseen one; none if not whitened."""
-        by = self.data["whitened_by"]
-        return [(name, (by[name], by[self.data["unseen"]])) for name in self.data["seen"] if by]
-
-    def _equal_laws(
-        self, rng: np.random.Generator, layer: str, by: tuple[int, int], sizes: tuple[int, int]
-    ) -> list[Float[Array, "n d"]]:
-        d = self.data["features"][layer]["whitened"][self.data["unseen"]].shape[1]
-        return [_whitened_gaussian(rng, (n, d), count) for n, count in zip(sizes, by, strict=True)]
+    def _floors(
+        self,
+        metric: str,
+        layer: str,
+        rng: np.random.Generator,
+        how: tuple[int, Callable[[Array, Array], Estimate]],
+    ) -> Rows:
+        """Both normalisations of the same draws; clients of equal sizes share theirs."""
+        by, at = self.data["whitened_by"], self.data["features"][layer]
+        unseen, known = self.data["unseen"], {}
+        for name in self.data["seen"] if by else ():
+            shapes = at["whitened"][name].shape, at["whitened"][unseen].shape
+            sizes = shapes, (by[name], by[unseen])
+            if sizes not in known:
+                known[sizes] = [_equal_laws(rng, *sizes, how[1]) for _ in range(how[0])]
+            for variant in NORMALISED:
+                values = [found[variant] for found in known[sizes]]
+                where = {"client": name, "split": layer, "variant": variant}
+                yield _floor_row(metric, values, sizes[1], **where)
 
     def searched(self, layers: list[str]) -> list[tuple[str, str]]:
         """Where d_HΔH is searched for."""
@@ -193,22 +193,35 @@ def _row(metric: str, found: Estimate, **where: Any) -> dict[str, Any]:
 
 
 def _floor_row(
-    metric: str, values: list[float], client: str, layer: str, by: tuple[int, int]
+    metric: str, found: list[Estimate], by: tuple[int, int], **where: str
 ) -> dict[str, Any]:
+    values = [estimate.value for estimate in found]
     note = (
-        f"mean, least and most of {len(values)} draws: two samples of N(0, I), whitened by {by[0]} "
-        f"and {by[1]} other points"
+        f"mean, least and most of {len(values)} draws: two samples of N(0, I), normalised by "
+        f"{by[0]} and {by[1]} other points"
     )
-    where = {"client": client, "split": layer, "variant": "whitened", "note": note}
-    return row(metric, np.mean(values), lower=min(values), upper=max(values), **where)
+    about = {"lower": min(values), "upper": max(values), "samples": min(found[0].n)}
+    return row(metric, np.mean(values), note=note, **about, **where)
 
 
-def _whitened_gaussian(
+def _equal_laws(
+    rng: np.random.Generator,
+    shapes: tuple[tuple[int, int], ...],
+    by: tuple[int, ...],
+    measure: Callable[[Array, Array], Estimate],
+) -> dict[str, Estimate]:
+    """What is found between two samples of one law, by the way in which they are normalised."""
+    a, b = (_normalised_gaussian(rng, *sizes) for sizes in zip(shapes, by, strict=True))
+    return {variant: measure(a[variant], b[variant]) for variant in NORMALISED}
+
+
+def _normalised_gaussian(
     rng: np.random.Generator, shape: tuple[int, int], by: int
-) -> Float[Array, "n d"]:
-    """Draws of N(0, I) that others, so many of them, have whitened."""
+) -> dict[str, Float[Array, "n d"]]:
+    """Draws of N(0, I), whitened and scaled per unit by so many others."""
     points, others = rng.standard_normal(shape), rng.standard_normal((by, shape[1]))
     values, vectors = np.linalg.eigh(np.cov(others.T, bias=True))
     alive = values > 1e-6 * values[-1]
     root = vectors[:, alive] / np.sqrt(values[alive]) @ vectors[:, alive].T
-    return (points - others.mean(0)) @ root
+    about = points - others.mean(0)
+    return {"whitened": about @ root, "per_unit": about / others.std(0)}

@@ -11,6 +11,7 @@ from theory.bounds import Bound, Term
 from theory.estimated_bound import generalization_bound
 from theory.estimated_terms import cross_losses_risk, oracle_ideal_error
 from theory.estimates import Estimate, clopper_pearson
+from theory.hoeffding import empirical_risk
 from theory.mixtures import MixtureRisk
 from theory.proxy import proxy_a_distance
 from theory.studies.rows import row
@@ -21,6 +22,13 @@ Array = np.ndarray
 
 _STRENGTH = 0.1  # C of the oracle's logistic regression, on the scale of one point
 
+READINGS = {"probabilities": "", "on_inputs": "_on_inputs"}
+"""Local models as functions of features and of images: the data's name, and what metrics add."""
+
+STATEMENTS = {"whitened": "16 whitened", "per_unit": "16 per unit"}
+"""What (16) is called with these features; "16" with those of the deployed net."""
+
+DEPLOYED = "of the deployed net, which was not trained with the features of this statement"
 GIBBS = "Gibbs risk 1 − p_y of predictions averaged over the local models"
 ORACLE = (
     "oracle: uses labels of the unseen client; any hypothesis bounds the minimum from above; "
@@ -48,20 +56,35 @@ def share(config: Mapping[str, Any], data: Mapping[str, Any]) -> float:
 
 
 def risk_rows(data: Mapping[str, Any], delta: float) -> Rows:
-    """Every local model on every seen client, both right sides of (15), and the external error."""
-    seen = data["seen"]
-    for i in seen:
+    """Every local model on every seen client, both right sides of (15), and the external risks."""
+    for reading, suffix in READINGS.items():
+        yield from _cross_rows(data, reading, suffix)
+        found, measured = mixture(data, reading)
+        sides = {"measured": measured, "printed": found.printed, "convex": found.convex}
+        for variant, term in sides.items():
+            assert term is not None  # of risks of all models on all clients
+            yield _term_row(f"mixture_risk{suffix}", term, variant=variant)
+    yield from _external_rows(data, delta)
+
+
+def _cross_rows(data: Mapping[str, Any], reading: str, suffix: str) -> Rows:
+    for i in data["seen"]:
         labels = data["train_labels"][i]
-        for j, given in zip(seen, data["probabilities"][i], strict=True):
+        for j, given in zip(data["seen"], data[reading][i], strict=True):
             where = {"client": i, "split": "train", "variant": j, "samples": len(labels)}
-            yield row("cross_risk", _gibbs(given, labels).mean(), **where)
-            yield row("cross_error", _wrong(given, labels).mean(), **where)
-    found, measured = mixture(data)
-    sides = {"measured": measured, "printed": found.printed, "convex": found.convex}
-    for variant, term in sides.items():
-        assert term is not None  # of risks of all models on all clients
-        yield _term_row("mixture_risk", term, variant=variant)
+            yield row(f"cross_risk{suffix}", _gibbs(given, labels).mean(), **where)
+            yield row(f"cross_error{suffix}", _wrong(given, labels).mean(), **where)
+
+
+def _external_rows(data: Mapping[str, Any], delta: float) -> Rows:
+    """J_u(f_u), that the bounds speak of, and the error of what serves the unseen client."""
     labels = data["test_labels"][data["unseen"]]
+    averaged = np.tensordot(np.asarray(data["weights"]), data["external"], 1)
+    term = empirical_risk(_gibbs(averaged, labels), delta=delta).population
+    where = {"client": data["unseen"], "split": "test", "variant": "averaged"}
+    about: dict[str, Any] = {"samples": len(labels), "note": f"{GIBBS}; {term.origin}"}
+    value = _gibbs(averaged, labels).mean()
+    yield row("external_risk", value, lower=term.lower, upper=term.upper, **about, **where)
     for variant, given in data["served"].items():
         wrong = int(_wrong(given, labels).sum())
         low, high = clopper_pearson(wrong, len(labels), delta)
@@ -70,16 +93,15 @@ def risk_rows(data: Mapping[str, Any], delta: float) -> Rows:
         yield row("external_error", wrong / len(labels), **ends, **where)
 
 
-def mixture(data: Mapping[str, Any]) -> tuple[MixtureRisk, Term]:
+def mixture(data: Mapping[str, Any], reading: str = "probabilities") -> tuple[MixtureRisk, Term]:
     """Both right sides of (15) for the averaged predictions of all local models, and the left."""
     seen = data["seen"]
     losses = [
-        np.stack([_gibbs(p, data["train_labels"][i]) for p in data["probabilities"][i]])
-        for i in seen
+        np.stack([_gibbs(p, data["train_labels"][i]) for p in data[reading][i]]) for i in seen
     ]
     omega = np.asarray(data["weights"], dtype=np.float64)
     found = cross_losses_risk(losses, weights=omega, convex_loss=True)
-    averaged = [np.tensordot(omega, data["probabilities"][i], 1) for i in seen]
+    averaged = [np.tensordot(omega, data[reading][i], 1) for i in seen]
     each = [_gibbs(p, data["train_labels"][i]) for i, p in zip(seen, averaged, strict=True)]
     value = float(omega @ [losses.mean() for losses in each])
     slack = 1e-12  # for some thousand roundings of numbers below 1
@@ -101,8 +123,7 @@ def bound_rows(config: Mapping[str, Any], data: Mapping[str, Any], layer: Layer)
     bound = generalization_bound(
         risk.convex, seen, layer.clients[data["unseen"]], divergences=divergences, **common
     )
-    name = "16 whitened" if layer.variant == "whitened" else "16"
-    yield from _bound(bound, name, data["unseen"], vc)
+    yield from _bound(bound, STATEMENTS.get(layer.variant, "16"), data["unseen"], vc)
     if layer.variant == "whitened":
         bound = generalization_bound(risk, seen, statement="18", **common)
         yield from _bound(bound, "18", data["unseen"], vc)
@@ -157,7 +178,7 @@ def _ideal(data: Mapping[str, Any], layer: Layer, delta: float) -> Term:
 
 def _bound(bound: Bound, statement: str, client: str, vc: int) -> Rows:
     notes = {
-        "empirical risk": GIBBS,
+        "empirical risk": GIBBS if statement == "16" else f"{GIBBS}, {DEPLOYED}",
         "ideal joint error": ORACLE,
         "capacity of the divergence": DIMENSION.format(vc),
         "capacity of the risk": DIMENSION.format(vc),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from federations import toy_federation
+from torch import nn
 
 from empirical import (
     Client,
@@ -25,6 +26,7 @@ from empirical.studies.divergence import divergence_data
 CLIENTS = toy_federation((24, 32, 24, 24), test=140)
 NAMES = tuple(client.name for client in CLIENTS)
 OUT = NAMES[1]
+SPECIFIC = ["client_specific", "affine", "per_unit", "whitened"]
 
 
 def config(policy="client_specific", layers="all", batches=(1, 2, 4), **other):
@@ -85,7 +87,7 @@ def test_who_is_seen_and_with_which_weights(specific):
     assert specific["weights"] == pytest.approx([1 / 3] * 3)
     assert list(specific["features"]) == ["input", *(f"layer {k}" for k in (1, 2, 3, 4))]
     for layer, variants in specific["features"].items():
-        kinds = ["raw"] if layer == "input" else ["client_specific", "affine", "whitened"]
+        kinds = ["raw"] if layer == "input" else SPECIFIC
         assert list(variants) == kinds
         for clients in variants.values():
             assert list(clients) == [NAMES[0], NAMES[2], NAMES[3], OUT]
@@ -139,7 +141,7 @@ def test_the_unseen_client_has_the_statistics_of_its_stream_and_the_servers_affi
     assert np.allclose(at["affine"][OUT], out, atol=1e-5)
 
 
-def test_whitening_is_by_the_training_images(states, specific):
+def test_whitening_and_scaling_per_unit_are_by_the_training_images(states, specific):
     for name in (NAMES[0], OUT):
         net = model(states["client_specific"], name if name != OUT else "server")
         if name == OUT:
@@ -150,6 +152,8 @@ def test_whitening_is_by_the_training_images(states, specific):
         values, vectors = np.linalg.eigh(np.cov(train.T, bias=True))
         kept = values > 1e-6 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept]) @ vectors[:, kept].T
+        found = specific["features"]["layer 4"]["per_unit"][name]
+        assert np.allclose(found, (test - train.mean(0)) / np.sqrt(train.var(0) + 1e-5), atol=1e-4)
         found = specific["features"]["layer 4"]["whitened"][name]
         # Small variances enlarge the rounding of float32.
         assert np.allclose(found, (test - train.mean(0)) @ root, rtol=1e-2, atol=2e-2)
@@ -188,17 +192,53 @@ def test_statistics_after_t_batches_are_measured_on_images_that_came_in_none(sta
     assert few["after"] == {} and "after 8 batches" in few["notes"][-1]
 
 
-def test_cross_probabilities_are_each_models_on_each_clients_training_images(states, specific):
+def given_affine(net, other):
+    """Gives the net γ and β of the other one's batch norm."""
+    for own, theirs in zip(net.modules(), other.modules(), strict=True):
+        if isinstance(own, nn.BatchNorm1d | nn.BatchNorm2d):
+            own.weight.data, own.bias.data = theirs.weight.data, theirs.bias.data
+    return net
+
+
+def answers(net, x):
+    with torch.no_grad():
+        return net(x).softmax(1).numpy()
+
+
+def test_models_on_inputs_have_their_own_statistics_and_on_features_those_of_the_images(
+    states, specific
+):
     state = states["client_specific"]
     for name in specific["seen"]:
         x = member(name).train.inputs()
-        found = specific["probabilities"][name]
-        assert found.shape == (3, len(x), 10)
+        on_inputs, on_features = specific["on_inputs"][name], specific["probabilities"][name]
+        assert on_inputs.shape == on_features.shape == (3, len(x), 10)
         for j, other in enumerate(specific["seen"]):
-            with torch.no_grad():
-                expected = model(state, other)(x).softmax(1).numpy()
-            assert np.allclose(found[j], expected, atol=1e-6)
+            assert np.allclose(on_inputs[j], answers(model(state, other), x), atol=1e-6)
+            mixed = given_affine(model(state, name), model(state, other))
+            assert np.allclose(on_features[j], answers(mixed, x), atol=1e-6)
+            # Statistics differ wherever clients do.
+            assert np.allclose(on_inputs[j], on_features[j], atol=1e-4) == (other == name)
         assert np.array_equal(specific["train_labels"][name], member(name).train.labels.numpy())
+
+
+def test_models_outside_have_the_statistics_of_the_stream_and_each_its_affine(states, specific):
+    state, x = states["client_specific"], member(OUT).test.inputs()
+    arriving = stream(model(state), member(OUT).test, derive(0, "external", OUT))
+    moved = adapt(model(state), arriving, 0.9).model
+    assert specific["external"].shape == (3, 140, 10)
+    for j, other in enumerate(specific["seen"]):
+        expected = answers(given_affine(moved, model(state, other)), x)
+        assert np.allclose(specific["external"][j], expected, atol=1e-6)
+
+
+def test_of_an_aggregated_run_all_models_are_the_servers(states):
+    found, net = data(states, policy="aggregated", layers="last"), model(states["aggregated"])
+    for name in found["seen"]:
+        expected = answers(net, member(name).train.inputs())
+        for reading in ("probabilities", "on_inputs"):
+            assert np.allclose(found[reading][name], [expected] * 3, atol=1e-6)
+    assert np.array_equal(found["external"], [found["served"]["server"]] * 3)
 
 
 @pytest.mark.parametrize("policy", ["aggregated", "client_specific"])
