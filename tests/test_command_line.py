@@ -24,7 +24,10 @@ REFUSED = {
     "section": (("--section", "convergense"), ("'convergense'", "did you mean 'convergence'")),
     "far section": (
         ("--section", "xyz"),
-        ("'xyz'", "convergence, compatibility, internal, external, analysis, all"),
+        (
+            "'xyz'",
+            "convergence, generalization, causal, compatibility, internal, external, analysis, all",
+        ),
     ),
     "preset": ((*SECTION, "--preset", "defualt"), ("'defualt'", "did you mean 'default'")),
     "federation": ((*SECTION, "--federation", "digit"), ("'digit'", "did you mean 'digits'")),
@@ -179,8 +182,8 @@ def test_all_runs_every_section_even_after_a_violation(cli, monkeypatch):
         paper_repro, "run_section", lambda name, _: shown.append(name) or name == "second"
     )
     assert cli("--section", "all").code == 1
-    experiments = ["compatibility", "internal", "external", "analysis"]
-    assert shown == ["convergence", *experiments, "second"]
+    joint, experiments = ["generalization", "causal"], ["compatibility", "internal", "external"]
+    assert shown == ["convergence", *joint, *experiments, "analysis", "second"]
 
 
 def test_a_tilde_means_the_home_folder_everywhere(monkeypatch, tmp_path):

@@ -153,7 +153,13 @@ def readme_blocks():
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-WORDS = ("certified", "Cholesky", "server", "momentum")  # what each block of the README prints
+WORDS = (
+    "certified",
+    "Cholesky",
+    "d(h) = 0.980",
+    "server",
+    "momentum",
+)  # what each README block prints
 
 
 @pytest.mark.parametrize("number", range(len(WORDS)))

@@ -227,8 +227,8 @@ def test_redrawing_all_draws_what_there_is_and_says_what_there_is_not(cli, toy, 
     outcome = cli("--section", "all", "--redraw", "--out", done)
     assert outcome.code == 0 and toy.waves == []
     assert [name for name, *_ in toy.shown] == ["compatibility"]
-    said = "Not drawn, since never computed: convergence, internal, external, analysis.\n"
-    assert outcome.out.startswith(said)
+    others = "convergence, generalization, causal, internal, external, analysis"
+    assert outcome.out.startswith(f"Not drawn, since never computed: {others}.\n")
     assert sorted(path.name for path in done.iterdir()) == ["compatibility", "runs"]
     # What is there but damaged is refused as ever, and where nothing is there is nothing to do.
     (done / "internal").mkdir()

@@ -55,9 +55,10 @@ def _check_served(config: Mapping[str, Any], members: list[Client]) -> None:
 
 def _check_compared(config: Mapping[str, Any], members: list[Client]) -> None:
     for client in members:
-        if len(client.test) < COMPARED_IMAGES:
+        if (count := len(client.test)) < COMPARED_IMAGES:
+            images = "one test image" if count == 1 else f"{count} test images"
             raise ValueError(
-                f"client '{client.name}' has {len(client.test)} test images, too few to tell its "
+                f"client '{client.name}' has {images}, too few to tell its "
                 f"features from those of others: give it at least {COMPARED_IMAGES}, and a few "
                 "hundred for an interval that says something"
             )
