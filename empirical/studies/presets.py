@@ -147,7 +147,7 @@ def seconds_of_serving(model: str) -> float:
 
 def seconds_of_divergence(training: Mapping[str, Any], size: Size) -> float:
     """About how long features and the estimates on them take on one core."""
-    variants = 3 if training["bn_policy"] == "client_specific" else 1
+    variants = 4 if training["bn_policy"] == "client_specific" else 1
     layers = 1.0 if size.layers == "all" else 0.6
     return (layers + size.pairs) * (1 + variants) * _ESTIMATED[training["model"]]
 

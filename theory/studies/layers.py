@@ -43,8 +43,8 @@ def divergence_rows(
     the proxy A-distance finds, at the last layer, between two samples of one and the same Gaussian
     law, as many points as the clients have, each whitened, or scaled per unit, by as many other
     draws: what is left when nothing but the estimation of means and covariances divides them.
-    "pair_divergence_floor" is the same of the search for d_HΔH. "divergence_after" holds the seen
-    clients normalised by the statistics that serve them, or per unit by their training images,
+    "pair_divergence_floor" is the same of the search for d_HΔH. "divergence_after" holds each seen
+    client, normalised by the statistics that serve it or per unit by those of its training images,
     against the same features of the unseen one.
 
     Args:
@@ -113,11 +113,12 @@ class _Study:
             yield row("divergence_lower", found.lower, **where, **low)
 
     def after(self, layer: str) -> Rows:
-        """The same at the last layer once t test batches have moved the unseen statistics."""
+        """Of each seen client, once t test batches have moved the unseen one's statistics."""
         for variant in ("client_specific", "per_unit") if self.data["after"] else ():
-            for name, features in self._seen(self.data["features"][layer][variant]):
+            clients = self.data["features"][layer][variant]
+            for name in self.data["seen"]:
                 for t, unseen in self.data["after"].items():
-                    found = self._proxy(features, unseen)
+                    found = self._proxy(clients[name], unseen)
                     where = {"client": name, "split": layer, "variant": variant}
                     yield _row("divergence_after", found, **where) | {"samples": t}
 
