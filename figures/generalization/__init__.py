@@ -12,6 +12,7 @@ from figures.experiments.wide import WIDEST
 from figures.generalization import captions
 from figures.generalization.claims import judge
 from figures.generalization.draw_gaussian import exact_terms, residual
+from figures.generalization.draw_last import last_layer, last_marks
 from figures.generalization.draw_layers import (
     batch_marks,
     by_batches,
@@ -21,7 +22,7 @@ from figures.generalization.draw_layers import (
 )
 from figures.generalization.draw_scatter import scatter
 from figures.generalization.draw_terms import bars, stacked_terms
-from figures.generalization.layouts import tables
+from figures.generalization.layouts import tables, titles
 from figures.generalization.names import title
 from figures.generalization.summary import Summary, summarise
 
@@ -98,6 +99,14 @@ def _trained(summary: Summary) -> dict[str, Drawing]:
             "Divergence by layer",
             captions.layers_caption(summary),
             lambda: by_layer(layers, {c: heads[c] for c in seen}, summary.layers),
+        )
+    rows = titles(summary)
+    last = last_marks(summary, rows)
+    if last.filter(panel="pairs").height:
+        found["last_layer"] = Drawing(
+            "Divergence of the last layer",
+            captions.last_caption(summary),
+            lambda: last_layer(last, {c: t for c, t in rows.items() if c in set(last["row"])}),
         )
     terms = bars(summary)
     if terms.height:

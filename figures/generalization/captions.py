@@ -22,7 +22,16 @@ LAYERS = (
 FLOOR = (
     " Dashes: the same estimates for samples of one Gaussian law, whose statistics are estimated "
     "from as many other draws as the clients' are, so that nothing but estimation divides them. "
-    "A half-space is nearly blind to correlations: see the table of pairs of networks."
+    "A half-space is nearly blind to correlations: the next figure has pairs of networks."
+)
+LAST = (
+    "Features of {last}. (a) d(h) of a half-space, as in the figure by layer; it is nearly blind "
+    "to correlations. (b) d_HΔH of two-layer networks, as the bounds have it: 2(P_A − P_B) of the "
+    "points on which a pair found by search disagrees, on images that it was not found with. Both "
+    "from below, in expectation. Per-unit BN and full whitening have the same statistics, of each "
+    "client's training images, and differ in the correlations alone. Ticks: the same estimates "
+    "for samples of one Gaussian law whose statistics are estimated from as many draws. A row for "
+    "each client held out, mean over the seen clients; {means}, cut beyond 2."
 )
 TERMS = (
     "Terms of (16), and of (18) as printed, which leaves the divergence out, per client held out, "
@@ -74,6 +83,12 @@ def layers_caption(summary: Summary) -> str:
     """Of the divergence by layer."""
     words = _means(list(summary.divergence.values()))
     return LAYERS.format(means=words, floor=FLOOR if summary.floor else "") + _fewer(summary)
+
+
+def last_caption(summary: Summary) -> str:
+    """Of the last layer's divergence."""
+    cells = [c for found in (summary.divergence, summary.pairs) for c in found.values()]
+    return LAST.format(last=summary.last, means=_means(cells)) + _fewer(summary)
 
 
 def terms_caption(summary: Summary) -> str:

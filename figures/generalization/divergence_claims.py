@@ -9,7 +9,7 @@ from figures.experiments.names import client_titles, slugs
 from figures.experiments.wide import column_of
 from figures.generalization.summary import Summary
 
-LAYERS, BATCHES = "figures/layers.pdf", "figures/batches.pdf"
+LAYERS, LAST, BATCHES = (f"figures/{name}.pdf" for name in ("layers", "last_layer", "batches"))
 DIVERGENCE = "UniFed, Corollary III.9 and Eqs. (3), (4)"
 WHITENING = "derived here; UniFed, Eq. (17)"
 
@@ -38,38 +38,38 @@ PLANNED = {
         "Full whitening leaves a smaller d_HΔH in {last}, as the bounds have it, than per-unit BN "
         "by the same statistics: what their correlations add",
         WHITENING,
-        LAYERS,
+        LAST,
     ),
     "whitened": (
         "whitened-half-spaces",
         "Full whitening leaves a smaller divergence in {last} than per-unit BN by the same "
         "statistics, also for a half-space, which is nearly blind to correlations",
         WHITENING,
-        LAYERS,
+        LAST,
     ),
     "whitened floor": (
         "whitened-floor",
         LEAVES.format(of="Full whitening", last="{last}", what=FULL),
         WHITENING,
-        LAYERS,
+        LAST,
     ),
     "per_unit floor": (
         "per-unit-floor",
         LEAVES.format(of="Per-unit BN", last="{last}", what=DIAGONAL),
         WHITENING,
-        LAYERS,
+        LAST,
     ),
     "whitened pair floor": (
         "whitened-floor-pairs",
         LEAVES.format(of="Full whitening", last="{last}", what=FULL) + PAIRED,
         WHITENING,
-        LAYERS,
+        LAST,
     ),
     "per_unit pair floor": (
         "per-unit-floor-pairs",
         LEAVES.format(of="Per-unit BN", last="{last}", what=DIAGONAL) + PAIRED,
         WHITENING,
-        LAYERS,
+        LAST,
     ),
     "batches": (
         "batches",

@@ -1,7 +1,6 @@
 """Figures of the divergence: by layer and features, and by the number of test batches."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -9,25 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from figures.experiments.cells import Cell
-from figures.experiments.dot_panels import hollow_marks
 from figures.experiments.measures import POLICIES
 from figures.experiments.wide import WIDEST, column_of
+from figures.generalization.marks import FLOORS, WIDE, look_of, marks, points
 from figures.generalization.names import FEATURES, INPUT, layer_tick
 from figures.generalization.summary import Summary
-from figures.style import INK, Look, legend_below, letter, look, panels
+from figures.style import INK, legend_below, letter, look, panels
 
 DIVERGENCE = "divergence $d(h)$"
 ACROSS = {1: 1, 2: 2, 3: 3, 4: 2}
 """Panels -> how many stand beside one another; three of more."""
-DEPLOYED = replace(look("client_specific"), label="client-specific BN, as deployed")
-FRESH = Look("per-unit BN, statistics of training images", "#882255", (0, (3, 1)), "D")
-FLOORS = {
-    "per_unit": Look("one Gaussian law, per-unit BN", FRESH.colour, (0, (1, 2)), "_"),
-    "whitened": replace(look("whitened"), label="one Gaussian law, whitened", marker="_"),
-}
-"""Features -> what estimating their statistics leaves."""
-WIDE: dict[str, Any] = {"markersize": 8, "markeredgewidth": 1.3, "capsize": 0, "linestyle": "none"}
 SMALL: dict[str, Any] = {"linewidth": 0.8, "markersize": 3.0}
 
 MOVING = {"client_specific": SMALL, "per_unit": {}}
@@ -38,7 +28,7 @@ def layer_marks(summary: Summary) -> pl.DataFrame:
     """The table behind the figure: divergence by held-out client, features and layer."""
     floors = [((c, f"{v} floor", layer), cell) for (c, v, layer), cell in summary.floor.items()]
     drawn = (*FEATURES, *(f"{name} floor" for name in FLOORS))
-    return _marks(
+    return marks(
         (column, variant, float(summary.layers.index(layer)), cell)
         for (column, variant, layer), cell in [*summary.divergence.items(), *floors]
         if column in _columns(summary) and variant in drawn
@@ -59,7 +49,7 @@ def batch_marks(summary: Summary) -> pl.DataFrame:
     ]
     moving = [(c, v, float(t), cell) for (c, v, t), cell in summary.after.items() if v in MOVING]
     there = {column for column, *_ in moving} & set(_columns(summary))
-    return _marks(one for one in [*fixed, *moving] if one[0] in there)
+    return marks(one for one in [*fixed, *moving] if one[0] in there)
 
 
 def by_layer(table: pl.DataFrame, titles: Mapping[str, str], layers: Sequence[str]) -> Figure:
@@ -71,14 +61,14 @@ def by_layer(table: pl.DataFrame, titles: Mapping[str, str], layers: Sequence[st
         for k, name in enumerate(names):
             part = table.filter(panel=column, series=name).drop_nulls("mean").sort("place")
             shift = 0.07 * (k - (len(names) - 1) / 2) if name != "raw" else 0.0
-            _points(ax, part, _style(name), part["place"] + shift)
+            points(ax, part, look_of(name), part["place"] + shift)
             if name == "raw" and part.height:
                 ax.axhline(part["mean"][0], color=look(name).colour, linewidth=0.6, linestyle=":")
         for (name, style), aside in zip(FLOORS.items(), (0.2, 0.32), strict=True):
             part = table.filter(panel=column, series=f"{name} floor").drop_nulls("mean")
             if part.height:
                 wide = WIDE | {"markeredgecolor": style.colour}
-                _points(ax, part, style, part["place"] + aside, wide)
+                points(ax, part, style, part["place"] + aside, wide)
         ticks = ["input" if layer == INPUT else layer_tick(layer) for layer in layers]
         ax.set_xticks(range(len(layers)), ticks)
         ax.set_xlim(-0.4, len(layers) - 0.5)
@@ -103,7 +93,7 @@ def by_batches(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
         for name, more in MOVING.items():
             part = moving.filter(panel=column, series=name).drop_nulls("mean").sort("place")
             if part.height:
-                _points(ax, part, _style(name), part["place"], more)
+                points(ax, part, look_of(name), part["place"], more)
         ax.set_xscale("log")
         ax.set_xlim(numbers[0] / 1.25, numbers[-1] * 1.25)
         ax.xaxis.set_major_locator(FixedLocator(numbers))
@@ -121,27 +111,8 @@ def shown_columns(summary: Summary, table: pl.DataFrame) -> list[str]:
     return [column for column in _columns(summary) if column in there]
 
 
-def _style(name: str) -> Look:
-    return {"client_specific": DEPLOYED, "per_unit": FRESH}.get(name) or look(name)
-
-
 def _columns(summary: Summary) -> list[str]:
     return [column_of(client) for client in summary.clients[:WIDEST]]
-
-
-def _marks(cells: Iterable[tuple[str, str, float, Cell]]) -> pl.DataFrame:
-    rows = []
-    for panel, series, place, cell in cells:
-        rows.append({"panel": panel, "series": series, "place": place, **_mark(cell)})
-    schema: dict[str, Any] = dict.fromkeys(("panel", "series"), pl.String)
-    schema |= dict.fromkeys(("place", "mean", "lower", "upper"), pl.Float64)
-    return pl.DataFrame(rows, schema=schema | {"hollow": pl.Boolean, "n": pl.Int64})
-
-
-def _mark(cell: Cell) -> dict[str, Any]:
-    found = cell.interval
-    ends = {name: getattr(found, name, None) for name in ("mean", "lower", "upper")}
-    return {**ends, "hollow": bool(cell.diverged), "n": len(cell.values)}
 
 
 def _panels(table: pl.DataFrame, titles: Mapping[str, str]) -> tuple[Figure, list[Axes]]:
@@ -167,18 +138,6 @@ def _panels(table: pl.DataFrame, titles: Mapping[str, str]) -> tuple[Figure, lis
     # d(h) lies in [−2, 2]; intervals of few seeds reach beyond, and are cut.
     shown[0].set_ylim(max(low - room, -2.08), min(high + room, 2.08))
     return figure, shown
-
-
-def _points(
-    ax: Axes, part: pl.DataFrame, style: Look, place: pl.Series, more: dict[str, Any] | None = None
-) -> None:
-    """A line with intervals, of marks that are hollow where seeds lack."""
-    low, high = (part[end].fill_null(part["mean"]) for end in ("lower", "upper"))
-    error = [(part["mean"] - low).to_list(), (high - part["mean"]).to_list()]
-    # A line of one mark is none, in the legend too.
-    keywords = (style.points() if part.height < 2 else style.line()) | (more or {})
-    ax.errorbar(place, part["mean"], yerr=error, elinewidth=0.8, **keywords)
-    hollow_marks(ax, place, part["mean"], part["hollow"], style)
 
 
 def _zero(ax: Axes, table: pl.DataFrame) -> None:

@@ -35,6 +35,8 @@ MARKS: dict[str, dict[str, Any]] = {
     "error": {"markersize": 3.4, "marker": "o", "markerfacecolor": "white", "markeredgecolor": INK},
     "risk": {"markersize": 4.4, "marker": "D"},
 }
+ASIDE = {"error": -0.22, "risk": 0.0}
+"""So that neither mark hides the other."""
 LABELS = {"risk": "external risk, $J_u(f_u)$", "error": "0-1 error of the served network"}
 BELOW, ABOVE = "////", "...."
 EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
@@ -145,7 +147,9 @@ def _stack(ax: Axes, rows: pl.DataFrame, at: float) -> None:
     for name, style in MARKS.items():
         keywords = look("measured").points(label=False) | style
         value = {**first, "error_lower": None, "error_upper": None}
-        _interval(ax, value, name, at, keywords | {"markeredgewidth": 0.6, "zorder": 4})
+        _interval(
+            ax, value, name, at + ASIDE[name], keywords | {"markeredgewidth": 0.6, "zorder": 4}
+        )
 
 
 def _hatch(row: Mapping[str, Any]) -> str | None:

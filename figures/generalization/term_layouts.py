@@ -96,7 +96,7 @@ def _ends(row: dict[str, Any]) -> str:
     if (row["note"] or "").startswith(LEFT_OUT):
         return LEFT_OUT
     if row["split"] in CAPACITIES:
-        return f"≤ {number(row['drawn'])}"
+        return f"{'≤ ' * (row['drawn'] > 0)}{number(row['drawn'])}"
     if upper is None or lower is None:
         return f"≥ {number(value if lower is None else lower)}"
     low, high = number(lower), number(upper)

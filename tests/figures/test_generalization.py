@@ -106,6 +106,7 @@ def test_the_whole_section_is_in_order(tmp_path, coarse):
     assert product.proven_hold
     assert [path.stem for path in product.figures] == [
         "layers",
+        "last_layer",
         "terms",
         "batches",
         "scatter",

@@ -109,7 +109,8 @@ def test_the_last_layer_alone_is_enough():
             measured(records, policy, "mnist-m", seed, layers=("layer 7",))
     summary = made(records)
     assert summary.layers == ["input", "layer 7"] and summary.last == "layer 7"
-    assert set(content(summary).drawings) == {"layers", "terms", "batches", "scatter"}
+    names = {"layers", "last_layer", "terms", "batches", "scatter"}
+    assert set(content(summary).drawings) == names
     assert "layer 7" in claims(records)["divergence.whitened"].claim
 
 

@@ -13,6 +13,7 @@ from figures import style
 from figures.generalization import content, drawings, summarise
 from figures.generalization.draw_layers import layer_marks
 from figures.generalization.draw_terms import COLOURS, bars
+from figures.generalization.marks import look_of
 
 
 def made(records, name):
@@ -66,7 +67,7 @@ def readable(figure):
             assert not one.overlaps(other), [label.get_text() for label in labels]
 
 
-NAMES = ["layers", "terms", "batches", "scatter", "gaussian_terms", "residual"]
+NAMES = ["layers", "last_layer", "terms", "batches", "scatter", "gaussian_terms", "residual"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,7 +76,7 @@ def test_every_figure_can_be_read(whole, name):
     readable(whole[name])
 
 
-@pytest.mark.parametrize("name", ["layers", "batches", "terms"])
+@pytest.mark.parametrize("name", ["layers", "last_layer", "batches", "terms"])
 def test_the_figure_of_one_client_can_be_read(name):
     readable(made(trained(seeds=1, folds=("mnist-m",)), name)[0])
 
@@ -108,6 +109,37 @@ def test_layers_show_the_table(whole):
         "one Gaussian law, per-unit BN",
         "one Gaussian law, whitened",
     ]
+
+
+def test_the_last_layer_has_half_spaces_beside_pairs():
+    figure, summary = made(everything(), "last_layer")
+    for ax, found, floors in zip(
+        figure.axes,
+        (summary.divergence, summary.pairs),
+        (summary.floor, summary.pair_floor),
+        strict=True,
+    ):
+        drawn = {}
+        for line in ax.get_lines():
+            # Intervals end in marks like a tick, without a label.
+            tick = str(line.get_label()).startswith("one Gaussian law")
+            if tick or line.get_marker() in ("D", "^"):
+                drawn[line.get_color(), tick] = line
+        for name in ("per_unit", "whitened"):
+            colour = look_of(name).colour
+            for tick, cells in ((False, found), (True, floors)):
+                line = drawn[colour, tick]
+                means = [cells[c, name, "layer 3"].interval.mean for c in summary.columns]
+                assert list(line.get_xdata()) == pytest.approx(means)
+            # A floor stands at the height of the features that it belongs to.
+            heights = (list(drawn[colour, tick].get_ydata()) for tick in (False, True))
+            assert next(heights) == pytest.approx(next(heights))
+
+
+def test_where_nobody_searched_for_pairs_there_is_no_figure_of_the_last_layer():
+    records = Records()
+    run(records, "client_specific", 0, distances({"mnist": 0.5}, "whitened"))
+    assert set(drawings(summarise(*records.both))) == {"layers"}
 
 
 def test_wide_intervals_end_where_divergence_does():
