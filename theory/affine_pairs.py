@@ -17,8 +17,10 @@ _STEP = 1e-6  # of differences in the gradient
 _SLACK = 1e-9  # of a probability by Owen's T, whose arguments are nudged and rounded
 _NUDGE = 1e-12
 _FAR = 40.0  # standard deviations: such a half-space is everything or nothing
+_THIN = 1e-13  # variance of one law to both: below, slabs err by 1e-5, and the nudge by a share
 _LINES = 2
 _STEPS = 60
+_STARTS = 10_000  # each costs a search
 
 
 def affine_pair_divergence(
@@ -31,24 +33,32 @@ def affine_pair_divergence(
     T being Owen's function. The lower end is the best pair of a search from intervals on lines
     (parallel half-spaces), from the worst pair through either mean, and from random pairs, by
     quasi-Newton steps. The upper end is twice the total variation, as no set tells laws apart
-    better; for equal covariances, and on the line, the two are equal.
+    better; for equal covariances, and on the line, the two are equal. Where one law is thin beside
+    the other, with less than 3e-7 of its deviation in some direction, an interval across it misses
+    2 by no more than 1e-5, and is not improved.
 
     Args:
         p: one law.
         q: the other.
-        starts: random pairs to begin at.
+        starts: random pairs to begin at, 10,000 at most.
         seed: of the random pairs, a whole number ≥ 0.
 
     Raises:
         TypeError: no `Gaussian`; starts or a seed that are no integers.
-        ValueError: other dimensions; a negative number.
+        ValueError: other dimensions; a negative number; too many starts.
     """
     starts, seed = at_least(starts, 0, "starts"), at_least(seed, 0, "seed")
+    if starts > _STARTS:
+        raise ValueError(f"starts is above {_STARTS}: each costs a search, and a few are enough.")
     most = total_variation(p, q).scaled(2.0)
     shared = share(p, q)
     same = isinstance(p, Gaussian) and np.array_equal(p.covariance, q.covariance)
     if shared is None or same or p.dimension == 1 or most.lower == 2 or shared.apart is not None:
         return most
+    if min(shared.shares.min(), 1 - shared.shares.max()) < _THIN:
+        lower, method = 2 * on_lines(shared), "below intervals across the thinner law"
+        method = f"{method}; above twice the total variation, rounding estimated{shared.remark}"
+        return Enclosure(min(lower, most.upper), most.upper, method)
     rng = np.random.default_rng(seed)
     found = _improved(shared, _likely_pairs(shared) + _random_pairs(shared, starts, rng))
     lower = max(found, 2 * on_lines(shared))
@@ -89,6 +99,8 @@ def _differ(
     r = len(mean)
     units, heights = [], []
     for part in (x[:, : r + 1], x[:, r + 1 :]):
+        # Of no consequence but that steps of the search cannot overflow.
+        part = np.ldexp(part, -np.frexp(np.abs(part).max(axis=1, keepdims=True))[1])
         w = part[:, :r] * np.sqrt(variance)
         size = np.sqrt((w * w).sum(axis=1) + _NUDGE**2 * (part[:, :r] ** 2).sum(axis=1) + 1e-300)
         h = (part[:, r] - part[:, :r] @ mean) / size

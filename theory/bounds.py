@@ -145,7 +145,13 @@ def outward(value: Fraction | int, up: bool) -> float:
 
 
 def as_term(value: object, name: str, largest: float) -> Term:
-    """A number, `Enclosure`, `Term` or anything with lower and upper ends, within [0, largest]."""
+    """A number, `Enclosure`, `Term` or anything with lower and upper ends, within [0, largest].
+
+    Raises:
+        TypeError: no quantity, or one that says that it is another than `name`.
+        ValueError: one outside [0, largest].
+    """
+    _refuse_other(value, name)
     if isinstance(value, Term):
         found = replace(value, name=name)
     elif isinstance(value, Enclosure):
@@ -169,6 +175,33 @@ def as_term(value: object, name: str, largest: float) -> Term:
         raise ValueError(f"{name} in {ends} is outside [0, {largest:g}]: {_advice(largest)}")
     upper = None if found.upper is None else min(found.upper, largest)
     return replace(found, lower=max(found.lower, 0.0), upper=upper)
+
+
+_QUANTITIES = {
+    "half the divergence": ("half the divergence",),
+    "divergence": ("divergence",),
+    "ideal joint error": ("ideal joint error", "ε of client"),
+    "risk": ("empirical risk", "Ĵ_", "Σ ω_i Ĵ_i", "Σ_i Σ_j ω_i ω_j Ĵ_i"),
+    "capacity": ("capacity of the",),
+}
+
+
+def _quantity(name: str) -> str | None:
+    """What a term of this name is, if it is one that this package makes."""
+    return next((kind for kind, starts in _QUANTITIES.items() if name.startswith(starts)), None)
+
+
+def _refuse_other(value: object, name: str) -> None:
+    """TypeError where a term, or an estimate of a divergence, stands in for another quantity."""
+    wanted = _quantity(name)
+    given = _quantity(value.name) if isinstance(value, Term) else None
+    if isinstance(getattr(value, "divergence", None), str):  # `Estimate`, which imports this file
+        given = "divergence"
+    if wanted is not None and given is not None and given != wanted:
+        raise TypeError(
+            f"{name} was given the {given}: pass that in its own place, and here the {wanted}, or "
+            "None where it is unknown."
+        )
 
 
 def _advice(largest: float) -> str:

@@ -3,11 +3,11 @@
 import math
 
 from theory._loose import Real, Whole
-from theory._validate import real
 from theory.bounds import Term
 from theory.network import at_least
 from theory.rates import as_risk
 
+_MOST = 10**300  # no product of the formulas below overflows
 _UNITS = 2.0**-48  # relative; the formulas below pass at most 16 roundings of 2^-53 each
 
 
@@ -71,8 +71,11 @@ def capacity_order(vc_dimension: Whole, n: Whole, delta: Real) -> float:
 
 
 def _sampling(vc_dimension: object, n: object, delta: Real) -> tuple[float, float, float]:
-    d = real(at_least(vc_dimension, 1, "vc_dimension"), "vc_dimension")
-    return d, real(at_least(n, 1, "n"), "n"), as_risk(delta)
+    found = at_least(vc_dimension, 1, "vc_dimension"), at_least(n, 1, "n")
+    for name, value in zip(("vc_dimension", "n"), found, strict=True):
+        if value > _MOST:
+            raise ValueError(f"{name} is above 10^300, beyond the range of float64: correct it.")
+    return float(found[0]), float(found[1]), as_risk(delta)
 
 
 def _around(name: str, value: float, formula: str, delta: float) -> Term:

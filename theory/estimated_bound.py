@@ -1,7 +1,7 @@
 """Eqs. (13), (16), (18) from arrays: every term is estimated, named, and says how it was got."""
 
 import math
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ __all__ = ["generalization_bound"]
 Array = np.ndarray
 
 STATEMENTS = ("13", "16", "18")
+_SAME = 1e-9  # weights that differ by less are the same, rounded
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,15 @@ def generalization_bound(  # noqa: PLR0913 - one argument per term, and the samp
 
     Raises:
         TypeError, ValueError: another statement; no seen client; losses outside [0, 1], or not one
-            per row of the features; weights as for `mixture_divergence`; arguments that the
+            per row of the features; a mean over other clients or with other weights; a term in the
+            place of another quantity; weights as for `mixture_divergence`; arguments that the
             statement has no use for; quantities as for `theorem_iii7`.
     """
     if not isinstance(statement, str) or statement not in STATEMENTS:
         raise ValueError(f"statement must be one of {STATEMENTS}, not {statement!r}.")
     start = at_least(seed, 0, "seed")
     given = _checked(losses, seen, unseen, weights, statement)
+    _refuse_other_means(ideal_error, "ideal_error", given)
     ideal: Any = _ideal(ideal_error, given.weights)
     risk: Any = given.risk
     n = sum(given.sizes)
@@ -155,7 +158,33 @@ def _checked(
                 "give one loss per row of the features, client by client."
             )
         risk = mean_risk(listed, omega)
-    return _Given(risk, features, target, omega, sizes, by_size)
+    found = _Given(risk, features, target, omega, sizes, by_size)
+    _refuse_other_means(risk, "losses", found)
+    return found
+
+
+def _refuse_other_means(value: object, name: str, given: _Given) -> None:
+    """ValueError for a mean over clients that is not that of the given ones and their weights."""
+    mean = value.printed if isinstance(value, MixtureRisk) else value
+    own = mean.weights if isinstance(mean, Term) else ()
+    if not own:  # a quantity of which nobody says what it is a mean of
+        return
+    if len(own) != len(given.sizes):
+        raise ValueError(
+            f"{name} is a mean over {len(own)} clients, but seen has features of "
+            f"{len(given.sizes)}: give both of the same clients, in the same order."
+        )
+    if np.abs(np.subtract(own, [float(w) for w in as_weights(given.weights)])).max() > _SAME:
+        which = "n_i/n, as no weights are given" if given.by_size else "weights"
+        raise ValueError(
+            f"{name} is a mean with the weights {_brief(own)}, not {_brief(given.weights)} "
+            f"({which}): use the same ω_i for both."
+        )
+
+
+def _brief(weights: Sequence[Any]) -> str:
+    shown = ", ".join(f"{float(w):.4g}" for w in weights[:8])
+    return f"[{shown}{', ...' if len(weights) > 8 else ''}]"
 
 
 def _divergences(
@@ -172,6 +201,8 @@ def _divergences(
                 f"there are {len(values)} divergences for {len(seen)} "
                 f"{'pooled sample' if pooled else 'seen clients'}: give one each."
             )
+        for value in values if pooled else ():
+            _refuse_other_means(value, "divergences", samples)
         return [_as_term(value, i) for i, value in enumerate(values)], delta
     measure = _proxy(seed) if given is None else given
     share = delta / 2 / len(seen)

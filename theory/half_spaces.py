@@ -28,6 +28,7 @@ __all__ = ["LabelledGaussian", "half_space_risk", "ideal_half_space_error"]
 Array = np.ndarray
 
 _UNITS = 2.0**-49  # relative: of two conversions, a root, an arctangent and a quotient by π
+_LEAST = 2.0**-1071  # a few roundings of subnormal numbers
 _TRIED, _KEPT = 128, 4  # directions looked at, and descended from: the joint error has many minima
 _METHOD = "angle in the inner product of the covariance"
 
@@ -128,10 +129,28 @@ def _angle(a: Array, t: Array, c: Array) -> Enclosure:
     image = [sum(x * y for x, y in zip(row, left, strict=True)) for row in matrix]
     other = sum(x * y for x, y in zip(left, image, strict=True))
     # Scaled to [-1, 1], which float64 holds whatever the sizes were.
-    squared, area = product * product / (own * other), 1 - product * product / (own * other)
-    cosine = math.copysign(math.sqrt(squared), product)
-    value = math.atan2(math.sqrt(max(area, 0)), cosine) / math.pi
-    return Enclosure(value * (1 - _UNITS), min(value * (1 + _UNITS), 1.0), _METHOD)
+    squared = Fraction(product * product, own * other)
+    area = max(1 - squared, Fraction(0))
+    cosine = -_root(squared) if product < 0 else _root(squared)
+    value = math.atan2(_root(area), cosine) / math.pi
+    least = _LEAST if area else 0.0  # of an angle that is subnormal, or below that
+    low, high = value * (1 - _UNITS) - least, value * (1 + _UNITS) + least
+    return Enclosure(max(low, 0.0), min(high, 1.0), _METHOD)
+
+
+def _root(value: Fraction) -> float:
+    """√value of a fraction in [0, 1] that may be below the range of float64, but not its root."""
+    power = max(value.denominator.bit_length() - value.numerator.bit_length(), 0) // 2
+    return math.ldexp(math.sqrt(value * 4**power), -power)
+
+
+def _scaled(law: LabelledGaussian) -> tuple[Array, Array]:
+    """Covariance and target of entries about 1 at most; no angle depends on the scales."""
+    with np.errstate(under="ignore"):
+        found = [
+            np.ldexp(a, -int(np.frexp(np.abs(a).max())[1])) for a in (law.covariance, law.target)
+        ]
+    return found[0], found[1]
 
 
 def _least(law: LabelledGaussian, unseen: LabelledGaussian) -> float:
@@ -153,8 +172,9 @@ def _joint(
 def _best(omega: Array, laws: Sequence[LabelledGaussian], seed: int) -> Float[Array, " d"]:
     """The best of the labels and of where BFGS ends from them and from many directions."""
     weights = np.append(omega, 1.0)
-    roots = np.array([np.linalg.cholesky(law.covariance).T for law in laws])
-    units = np.einsum("kij,kj->ki", roots, [law.target for law in laws])
+    covariances, targets = zip(*map(_scaled, laws), strict=True)
+    roots = np.array([np.linalg.cholesky(c).T for c in covariances])
+    units = np.einsum("kij,kj->ki", roots, targets)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
 
     def objective(a: Array) -> tuple[float, Float[Array, " d"]]:
@@ -166,7 +186,7 @@ def _best(omega: Array, laws: Sequence[LabelledGaussian], seed: int) -> Float[Ar
         slope = weights @ np.einsum("kij,ki->kj", roots, turned)
         return float(weights @ np.arctan2(sines, along)[:, 0]), slope
 
-    labels = np.array([law.target / np.linalg.norm(law.target) for law in laws])
+    labels = np.array([t / np.linalg.norm(t) for t in targets])
     tried = np.random.default_rng(seed).standard_normal((_TRIED, labels.shape[1]))
     values = np.array([objective(a)[0] for a in tried])
     starts = [*labels, labels.mean(axis=0), *tried[np.argsort(values)[:_KEPT]]]

@@ -17,19 +17,33 @@ __all__ = [
 ]
 
 _UNITS = 2.0**-46  # relative; the formulas below pass at most 32 roundings of 2^-53 each
+_LEAST = math.ulp(0.0)
 _NAME = "capacity of the risk"
 
 
 def path_norm(network: "TwoLayer | Anything") -> float:
     """Σ_k |c_k| ‖w_k‖/√m, the norm of f = 1/√m Σ c_k φ(w_k·z) in `rademacher_complexity`.
 
-    Rounded upwards. TypeError for something else than a `TwoLayer`.
+    Rounded upwards.
+
+    Raises:
+        TypeError: something else than a `TwoLayer`.
+        ValueError: a norm beyond the range of float64.
     """
     if not isinstance(network, TwoLayer):
         raise TypeError(f"network must be a TwoLayer(inner, outer), not {network!r}.")
     sizes = [math.hypot(*row) for row in network.inner.tolist()]
-    products = [size * abs(c) for size, c in zip(sizes, network.outer.tolist(), strict=True)]
-    return math.fsum(products) / math.sqrt(len(products)) * (1 + _UNITS)
+    pairs = zip(sizes, network.outer.tolist(), strict=True)
+    # What is not zero may underflow to it, but not upwards.
+    products = [size * abs(c) + (_LEAST if size and c else 0.0) for size, c in pairs]
+    try:
+        found = math.fsum(products) / math.sqrt(len(products)) * (1 + _UNITS)
+    except OverflowError:
+        count = len(products)
+        found = math.fsum(p / count for p in products) * math.sqrt(count) * (1 + _UNITS)
+    if not math.isfinite(found):
+        raise ValueError("the path norm is beyond the range of float64: rescale the network.")
+    return found
 
 
 def rademacher_complexity(x: ArrayLike, norm: Real) -> Enclosure:

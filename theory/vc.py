@@ -10,7 +10,11 @@ from theory.network import at_least
 
 __all__ = ["Layer", "half_space_vc_dimension", "vc_dimension"]
 
+_MOST = 10**60  # of any number given; what is computed from them then fits into float64
 _UNITS = 1 + 2.0**-40  # a sum over layers in float64 is far more exact than this
+
+
+_TEXT = str | bytes | bytearray | memoryview
 
 
 class Layer(NamedTuple):
@@ -59,11 +63,11 @@ def vc_dimension(
         pieces: linear pieces p of the activation: 2 for the ReLU and its leaky kin.
 
     Raises:
-        TypeError, ValueError: no layer; numbers that are no integers, or not positive
-            (comparisons may be 0); one output that max-pooling compares.
+        TypeError, ValueError: no layer; numbers that are no integers, not positive
+            (comparisons may be 0) or above 10^60; one output that max-pooling compares.
     """
     counted = _layers(layers)
-    breaks = at_least(pieces, 2, "pieces") - 1
+    breaks = _count(pieces, 2, "pieces") - 1
     *hidden, (outputs, parameters, compared) = counted
     if compared:
         raise ValueError(
@@ -122,8 +126,15 @@ def _largest(factors: list[tuple[int, int, int]]) -> int:
     return low
 
 
+def _count(value: object, least: int, name: str) -> int:
+    count = at_least(value, least, name)
+    if count > _MOST:
+        raise ValueError(f"{name} is above 10^60, more than any network has: correct the number.")
+    return count
+
+
 def _layers(layers: object) -> list[Layer]:
-    refused = isinstance(layers, str | bytes | Mapping | Set)
+    refused = isinstance(layers, _TEXT | Mapping | Set)
     if refused or not isinstance(layers, Iterable):
         raise TypeError(
             "layers must be a sequence of (units, parameters) from input to output, not "
@@ -131,13 +142,13 @@ def _layers(layers: object) -> list[Layer]:
         )
     found = []
     for i, layer in enumerate(layers):
-        if not isinstance(layer, Sequence) or isinstance(layer, str) or len(layer) not in (2, 3):
+        if not isinstance(layer, Sequence) or isinstance(layer, _TEXT) or len(layer) not in (2, 3):
             raise TypeError(
                 f"layer {i} is {layer!r}: give (units, parameters), or (units, parameters, "
                 "comparisons) with max-pooling."
             )
         least = zip(layer, (1, 1, 0), Layer._fields, strict=False)
-        found.append(Layer(*(at_least(v, low, f"{name} of layer {i}") for v, low, name in least)))
+        found.append(Layer(*(_count(v, low, f"{name} of layer {i}") for v, low, name in least)))
     if not found:
         raise ValueError("there is no layer: give (units, parameters) of at least one.")
     return found

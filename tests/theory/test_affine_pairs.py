@@ -98,6 +98,34 @@ def test_the_search_gains_on_what_it_starts_from():
     assert affine_pair_divergence(p, q) == found
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1e3])
+def test_laws_of_any_two_sizes_in_either_order(shift):
+    last = 0.0
+    for power in (0, 3, 6, 6.4, 6.6, 12, 77, 155, 200, 300):
+        p = Gaussian([0, 0], np.diag([1, 2]) * 10.0**-power)
+        q = Gaussian([shift, 0], np.diag([2, 1]) * 10.0**power)
+        found, back = (affine_pair_divergence(*pair, starts=1) for pair in ((p, q), (q, p)))
+        # What an interval misses where the search ends; a doubt of 1e-15 in a variance costs 1e-7.
+        assert found.lower == pytest.approx(back.lower, abs=1e-5)
+        narrow, wide = math.sqrt(2) * 10 ** (-power / 2), 10 ** (power / 2)
+        z = math.sqrt(2 * math.log(wide / narrow) / (1 - (narrow / wide) ** 2)) if power else 0.0
+        slab = (2 * stats.norm.cdf(z) - 1) - (2 * stats.norm.cdf(z * narrow / wide) - 1)
+        if shift == 0:  # centred intervals along the second axis are sets of the class
+            assert found.upper >= 2 * slab and found.lower >= 2 * slab - 1e-6
+        assert last - 1e-5 <= found.lower <= found.upper <= 2 or shift
+        last = found.lower
+    assert found.lower > 2 - 1e-5
+
+
+def test_laws_thin_in_one_direction_alone():
+    q = Gaussian([0.1, 0], np.diag([2.0, 1.0]))
+    for power in range(0, 320, 20):
+        p = Gaussian([0, 0], np.diag([1, 10.0**-power]))
+        found, back = (affine_pair_divergence(*pair, starts=1) for pair in ((p, q), (q, p)))
+        assert found.lower == pytest.approx(back.lower, abs=1e-5)
+        assert power == 0 or found.lower > 2 - 1e-5
+
+
 def test_exact_where_no_set_is_better():
     p, q = laws(1, 3, 1.0)
     moved = Gaussian(q.mean, p.covariance)
@@ -116,5 +144,8 @@ def test_bad_input_is_refused():
         affine_pair_divergence(p, q, starts=1.5)
     with pytest.raises(ValueError, match="seed must be at least 0"):
         affine_pair_divergence(p, q, seed=-1)
+    for starts in (10**4 + 1, 10**12, 10**400):
+        with pytest.raises(ValueError, match="starts is above 10000"):
+            affine_pair_divergence(p, q, starts=starts)
     with pytest.raises(TypeError, match=r"q must be a Gaussian\(mean, covariance\)"):
         affine_pair_divergence(p, np.eye(2))

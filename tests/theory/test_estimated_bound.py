@@ -12,12 +12,15 @@ from theory.capacity import divergence_capacity, risk_capacity
 from theory.divergence import homogeneous_pair_divergence
 from theory.estimated_bound import generalization_bound
 from theory.estimated_terms import cross_losses_risk, oracle_ideal_error
+from theory.estimates import Estimate
 from theory.half_spaces import LabelledGaussian, half_space_risk, ideal_half_space_error
 
 LOSSES = [[0.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]]
 SEEN = [np.arange(8.0).reshape(4, 2), np.arange(12.0).reshape(6, 2)]
 UNSEEN = np.arange(40.0).reshape(20, 2)
 D = 3
+MEAN = Term("", 0.1, 0.2, "made up", weights=(0.9, 0.1))
+IDEAL = Term("ideal joint error", 0.0, 0.1, "made up")
 
 
 def bound(**changes):
@@ -254,6 +257,65 @@ def test_it_covers_the_risk_on_gaussian_clients_and_is_not_vacuous():
 def test_bad_input_is_refused(changes, error, message):
     with pytest.raises(error, match=message):
         bound(**changes)
+
+
+BY_SIZE = cross_losses_risk(CROSS, convex_loss=True)
+OTHER = cross_losses_risk(CROSS, weights=[0.9, 0.1], convex_loss=True)
+THREE = cross_losses_risk([np.full((3, 4), 0.5)] * 3, convex_loss=True)
+FAR = Estimate(0.4, (0.2, 0.6), 0.2, 0.01, (9, 9), 0.05, "made up")
+LAW = {"statement": "18", "divergences": None, "common_law": True}
+POOLED = {"statement": "13", "divergences": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (LAW | {"losses": THREE}, ValueError, "a mean over 3 clients, but seen has features of 2"),
+        (LAW | {"losses": THREE.printed}, ValueError, "a mean over 3 clients"),
+        ({"losses": THREE.convex}, ValueError, "a mean over 3 clients"),
+        (POOLED | {"losses": THREE.convex}, ValueError, "a mean over 3 clients"),
+        (LAW | {"losses": BY_SIZE, "weights": [0.9, 0.1]}, ValueError, "use the same ω_i"),
+        (LAW | {"losses": OTHER}, ValueError, "n_i/n, as no weights are given"),
+        ({"losses": BY_SIZE.convex, "weights": [0.9, 0.1]}, ValueError, "use the same ω_i"),
+        (POOLED | {"losses": OTHER.convex}, ValueError, "n_i/n, as no weights are given"),
+        (POOLED | {"ideal_error": MEAN}, ValueError, "ideal_error is a mean with the weights"),
+        (POOLED | {"divergences": MEAN}, ValueError, "divergences is a mean with the weights"),
+        ({"ideal_error": FAR}, TypeError, "ideal joint error was given the divergence"),
+        (POOLED | {"ideal_error": FAR}, TypeError, "ideal joint error was given the divergence"),
+        (LAW | {"ideal_error": FAR}, TypeError, "ideal joint error was given the divergence"),
+        ({"ideal_error": [FAR, 0.1]}, TypeError, "ε of client 0 was given the divergence"),
+        ({"ideal_error": FAR.term()}, TypeError, "ideal joint error was given the divergence"),
+        ({"ideal_error": BY_SIZE.convex}, TypeError, "ideal joint error was given the risk"),
+        ({"losses": FAR.term()}, TypeError, "empirical risk was given the divergence"),
+        ({"losses": IDEAL}, TypeError, "empirical risk was given the ideal joint error"),
+        ({"divergences": [IDEAL, 0.1]}, TypeError, "divergence of client 0 was given the ideal"),
+        ({"divergences": [BY_SIZE.printed, 0.1]}, TypeError, "client 0 was given the risk"),
+        (
+            {"divergences": [FAR.term().scaled(0.5, "half the divergence"), 0.1]},
+            TypeError,
+            "the half",
+        ),
+        ({"vc_dimension": 10**308}, ValueError, "vc_dimension is above 10"),
+        ({"vc_dimension": 10**400}, ValueError, "vc_dimension is above 10"),
+    ],
+)
+def test_pieces_that_do_not_belong_together_are_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        bound(**changes)
+
+
+def test_pieces_that_belong_together_are_taken():
+    weights = {"weights": [0.9, 0.1]}
+    for changes in (
+        LAW | {"losses": OTHER, **weights},
+        LAW | {"losses": OTHER.printed, **weights},
+        {"losses": OTHER.convex, "ideal_error": MEAN, **weights},
+        POOLED | {"losses": BY_SIZE.convex},
+        LAW | {"losses": BY_SIZE, "weights": [0.4 + 1e-12, 0.6 - 1e-12]},
+        {"losses": Term("of whatever", 0.1, 0.1, ""), "ideal_error": IDEAL, **weights},
+    ):
+        assert bound(**changes).term("ideal joint error").lower >= 0
+    assert np.isfinite(bound(vc_dimension=10**300, weights=[0.9, 0.1]).total.upper)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Angles as risks against simulation, and ideal joint errors against grids and geodesics."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -57,6 +58,43 @@ def test_small_angles_keep_their_digits():
     assert large.lower > 1 - 1e-14 and large.upper == 1.0
 
 
+SIZES = [1e-307, 1e-200, 1e-100, 1.0, 1e100, 1e200, 1e307]
+
+
+@pytest.mark.parametrize("variance", SIZES)
+@pytest.mark.parametrize("length", SIZES)
+def test_no_size_changes_an_angle(variance, length):
+    # Not powers of two: relative to the unit the inputs are rounded.
+    law = LabelledGaussian(np.diag([1.0, 2.0]) * variance, np.array([1.0, 1.0]) * length)
+    for normal in ([1.0, -1.0], [-3.0, 1.0], [1.0, 1.0]):
+        reference = half_space_risk(normal, LabelledGaussian(np.diag([1.0, 2.0]), [1.0, 1.0]))
+        found = half_space_risk(np.array(normal) / length, law)
+        assert found.midpoint == pytest.approx(reference.midpoint, abs=1e-14)
+    ends = [half_space_risk(np.array([2.0**-1074, 2.0**k]), law) for k in (-1074, 1000)]
+    assert all(0 <= end.lower <= end.upper <= 1 for end in ends)
+
+
+@pytest.mark.parametrize("power", [10, 100, 153, 154, 155, 170, 200, 300, 307])
+def test_tiny_angles_are_enclosed(power):
+    tiny = Fraction(float(f"1e-{power}"))
+    upright = LabelledGaussian(1.0, [1.0, 0.0])
+    found = half_space_risk([1.0, float(tiny)], upright)
+    # arctan x is x up to x³/3, of which π to 40 digits is enough.
+    pi = Fraction("3.141592653589793238462643383279502884197")
+    assert found.lower <= tiny / pi and (tiny - tiny**3 / 3) / pi <= found.upper
+    assert found.lower > 0 and found.width < 1e-14 * found.upper
+    blunt = half_space_risk([-1.0, float(tiny)], upright)
+    assert blunt.lower <= 1 - (tiny - tiny**3 / 3) / pi and 1 - tiny / pi <= blunt.upper <= 1
+
+
+def test_angles_below_float64_are_not_called_zero():
+    upright = LabelledGaussian(1.0, [1.0, 0.0])
+    for normal in ([1e200, 1e-170], [1e308, 5e-324], [1.0, 5e-324]):
+        found = half_space_risk(normal, upright)
+        assert found.lower == 0 < found.upper < 1e-320
+    assert half_space_risk([1e308, 0.0], upright).upper == 0
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_risks_against_simulation(seed):
     _, _, law = laws(seed, 1, 4)
@@ -106,6 +144,26 @@ def test_random_hypotheses_find_nothing_better(seed):
     rng = np.random.default_rng(seed + 1000)
     best = min(joint(rng.standard_normal(5), weights, seen, unseen) for _ in range(2000))
     assert found.lower <= found.upper < best
+
+
+@pytest.mark.parametrize("power", [100, 150, 300])
+def test_no_size_changes_the_ideal_error(power):
+    size = 2.0 ** (3 * power)  # a power of two changes no digit
+
+    def error(scale):
+        return ideal_half_space_error(
+            [0.4, 0.6],
+            [
+                LabelledGaussian(np.diag([1.0, 2.0]) / scale, np.array([1.0, 1.0]) / scale),
+                LabelledGaussian(np.diag([2.0, 1.0]) * scale, np.array([1.0, 3.0])),
+            ],
+            LabelledGaussian(np.diag([3.0, 1.0]) * scale, np.array([1.0, -1.0]) * scale),
+        )
+
+    found, expected = error(size), error(1.0)
+    assert found.upper == pytest.approx(expected.upper, abs=1e-12)
+    assert found.lower == pytest.approx(expected.lower, abs=1e-12)
+    assert 0 < found.lower <= found.upper < 1
 
 
 def test_one_rule_for_all_has_no_ideal_error():

@@ -141,6 +141,14 @@ def test_the_path_norm_of_a_network():
     assert (sums <= size * np.linalg.norm(x, axis=1)).all()
 
 
+def test_path_norms_at_both_ends_of_float64():
+    assert path_norm(TwoLayer(np.full((1, 2), 1e307), [1.0])) == pytest.approx(math.sqrt(2) * 1e307)
+    # The sum of the four overflows, half of it does not.
+    assert path_norm(TwoLayer(np.full((4, 1), 8e307), np.ones(4))) == pytest.approx(1.6e308)
+    assert 0 < path_norm(TwoLayer([[1e-200]], [1e-200])) < 1e-320
+    assert path_norm(TwoLayer([[1e-200]], [0.0])) == 0
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -155,6 +163,8 @@ def test_the_path_norm_of_a_network():
         (lambda: learned_rademacher_capacity([[1.0]], 0.0), ValueError, "norm must be positive"),
         (lambda: learned_rademacher_capacity([[1.0]], 1.7e308), ValueError, "beyond the powers"),
         (lambda: path_norm(np.ones(3)), TypeError, "must be a TwoLayer"),
+        (lambda: path_norm(TwoLayer(np.full((2, 2), 1e308), [1e10, 1])), ValueError, "path norm"),
+        (lambda: path_norm(TwoLayer(np.full((2, 2), 1.7e308), [1, 1])), ValueError, "path norm"),
     ],
 )
 def test_bad_input_is_refused(call, error, message):

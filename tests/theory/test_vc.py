@@ -101,6 +101,15 @@ def test_a_real_network_has_a_finite_bound_above_its_parameters():
     assert 272_522 < found < 272_522 * 3 * 40
 
 
+def test_the_largest_numbers_that_are_taken_fit():
+    most = 10**60
+    layers = [(most, most, most)] * 50 + [(most, most)]
+    found = vc_dimension(layers, pieces=most)
+    # By hand: N ≤ Σ_l W_l log₂(…), of which each logarithm is between 1 and 1000.
+    total = most * sum(range(1, 52))
+    assert total < found < 1000 * total
+
+
 @pytest.mark.parametrize(
     ("layers", "options", "error", "message"),
     [
@@ -115,6 +124,15 @@ def test_a_real_network_has_a_finite_bound_above_its_parameters():
         ([(2, 4.0), (1, 3)], {}, TypeError, "parameters of layer 0 must be an integer"),
         ([(2, 4), (1, 3, 1)], {}, ValueError, "last layer is the output"),
         ([(2, 4), (1, 3)], {"pieces": 1}, ValueError, "pieces must be at least 2"),
+        ([(10**400, 10**400), (1, 10**400)], {}, ValueError, "units of layer 0 is above 10"),
+        ([(2, 4), (1, 10**61)], {}, ValueError, "parameters of layer 1 is above 10"),
+        ([(2, 4, 10**400), (1, 3)], {}, ValueError, "comparisons of layer 0 is above 10"),
+        ([(1, 10**400)], {}, ValueError, "parameters of layer 0 is above 10"),
+        ([(2, 4), (1, 3)], {"pieces": 10**400}, ValueError, "pieces is above 10"),
+        ([b"ab"], {}, TypeError, "layer 0 is b'ab'"),
+        ([bytearray(b"ab")], {}, TypeError, "layer 0 is bytearray"),
+        ([memoryview(b"ab")], {}, TypeError, "layer 0 is <memory"),
+        (bytearray(b"ab"), {}, TypeError, "sequence of"),
     ],
 )
 def test_bad_layers_are_refused(layers, options, error, message):
