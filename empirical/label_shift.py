@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,9 @@ from jaxtyping import Float64, Int64
 
 from empirical.checks import is_real, is_whole
 from empirical.data.client import Client, Split, as_clients
-from empirical.seeds import numpy_generator
+from empirical.seeds import derive, numpy_generator
+
+Ratio = float | int | np.integer | np.floating
 
 SIGNIFICANT, LARGE = 1e-3, 0.1
 """The p-value below which, and the distance above which, a user is told."""
@@ -58,28 +61,31 @@ class LabelShift:
         )
 
 
-def label_shift(clients: Iterable[Client], seed: int = 0) -> LabelShift:
+def label_shift(clients: Iterable[Client], seed: int | np.integer = 0) -> LabelShift:
     """Total variation between each client's class proportions and the federation's, and a test.
 
-    All labels count, training and test. Pearson's χ² of homogeneity has (N − 1)(C − 1) degrees of
-    freedom for N clients and the C classes that occur. Where an expected count is below 5 the
-    p-value is that of 4,999 random tables with the same margins, (1 + #{χ² ≥ observed})/5,000.
+    All labels count, training and test. Classes are numbered alike everywhere: a client that knows
+    fewer than others has no image of the rest. Pearson's χ² of homogeneity has (N − 1)(C − 1)
+    degrees of freedom for N clients and the C classes that occur. Where an expected count is below
+    5 the p-value is that of 4,999 random tables with the same margins, (1 + #{χ² ≥ seen})/5,000.
 
     Args:
         clients: at least two.
         seed: of the random tables.
 
     Raises:
-        TypeError: no collection of `Client`.
+        TypeError: no collection of `Client`; a seed that is no integer.
         ValueError: fewer than two clients, or two of one name.
     """
-    members = as_clients(clients)
+    members, start = as_clients(clients), _as_seed(seed)
     names = [client.name for client in members]
     if len(members) < 2:
-        raise ValueError(f"{len(members)} clients cannot differ in their classes: give two or more")
+        given = "one client" if members else "no clients"
+        raise ValueError(f"{given} cannot differ in classes: give two or more")
     if len(set(names)) < len(names):
         raise ValueError("two clients have one name: give each its own")
-    table = np.stack([_counts(client) for client in members])
+    known = max(client.train.classes for client in members)
+    table = np.stack([_counts(client, known) for client in members])
     table = table[:, table.sum(0) > 0]
     shares, whole = table / table.sum(1, keepdims=True), table.sum(0) / table.sum()
     distances = {n: _variation(share, whole) for n, share in zip(names, shares, strict=True)}
@@ -88,12 +94,14 @@ def label_shift(clients: Iterable[Client], seed: int = 0) -> LabelShift:
         for i, j in combinations(range(len(names)), 2)
     }
     pair = max(pairs, key=lambda both: pairs[both])
-    statistic, p_value, method = _homogeneity(table, seed)
+    statistic, p_value, method = _homogeneity(table, start)
     total = int(table.sum())
     return LabelShift(distances, pair, pairs[pair], statistic, p_value, method, total)
 
 
-def skewed(split: Split, ratio: float | int, seed: int, size: int | None = None) -> Split:
+def skewed(
+    split: Split, ratio: Ratio, seed: int | np.integer, size: int | np.integer | None = None
+) -> Split:
     """Images of a split with geometric class proportions, the commonest `ratio` times the rarest.
 
     The K classes that occur, in an order that the seed draws, get the shares ∝ ratio^(−k/(K−1)),
@@ -107,11 +115,12 @@ def skewed(split: Split, ratio: float | int, seed: int, size: int | None = None)
         size: how many images; as many as the classes allow if left out.
 
     Raises:
+        TypeError: no `Split`; a seed that is no integer.
         ValueError: a ratio below 1 or not finite; fewer than two classes; a size that is no
             positive whole number or more than the classes allow; none left of the rarest class.
     """
     present, counts, shares = _plan(split, ratio, seed)
-    most = _most(counts, shares)
+    most, size = _most(counts, shares), _plain(size)
     if size is not None and not (is_whole(size) and 1 <= size <= most):
         raise ValueError(
             f"with the ratio {ratio:g} this split allows 1 … {most} images, got {size!r}"
@@ -122,7 +131,7 @@ def skewed(split: Split, ratio: float | int, seed: int, size: int | None = None)
             f"with the ratio {ratio:g} no image of the rarest class is left among "
             f"{wanted.sum()}: give more images or a smaller ratio"
         )
-    rng = numpy_generator(seed, "label_shift", "images")
+    rng = numpy_generator(_as_seed(seed), "label_shift", "images")
     labels = split.labels.numpy()
     rows = [
         rng.permutation(np.flatnonzero(labels == label))[:count]
@@ -132,32 +141,61 @@ def skewed(split: Split, ratio: float | int, seed: int, size: int | None = None)
     return Split(split.images[kept], split.labels[kept], split.classes)
 
 
-def largest_skewed(split: Split, ratio: float | int, seed: int) -> int:
+def largest_skewed(split: Split, ratio: Ratio, seed: int | np.integer) -> int:
     """How many images `skewed` can draw at most; raises as it does."""
     _, counts, shares = _plan(split, ratio, seed)
     return _most(counts, shares)
 
 
 def _plan(
-    split: Split, ratio: object, seed: int
+    split: object, ratio: object, seed: object
 ) -> tuple[np.ndarray, Int64[np.ndarray, " k"], Float64[np.ndarray, " k"]]:
     """The classes in the drawn order, how many images each has, and the share each is to get."""
-    if not (is_real(ratio) and 1 <= ratio < math.inf):
-        raise ValueError(
-            f"ratio is how many times the commonest class exceeds the rarest, at least 1, got "
-            f"{ratio!r}"
+    if not isinstance(split, Split):
+        raise TypeError(
+            f"split must be a Split, got {type(split).__name__}: give a client's, such as "
+            "client.test, or Split(images, labels)"
         )
+    number = _as_ratio(ratio)
     present, counts = np.unique(split.labels.numpy(), return_counts=True)
     if len(present) < 2:
         raise ValueError("the split has one class, whose share cannot be skewed: give two or more")
-    order = numpy_generator(seed, "label_shift", "order").permutation(len(present))
-    shares = float(ratio) ** (-np.arange(len(present)) / (len(present) - 1))
+    order = numpy_generator(_as_seed(seed), "label_shift", "order").permutation(len(present))
+    shares = number ** (-np.arange(len(present)) / (len(present) - 1))
     return present[order], counts[order], shares / shares.sum()
 
 
 def _most(counts: np.ndarray, shares: np.ndarray) -> int:
     # A share times the number of images may round to just above a whole number.
-    return int(np.floor((counts / shares).min() * (1 + 1e-12)))
+    with np.errstate(over="ignore"):  # of a tiny share there are images enough
+        return int(np.floor((counts / shares).min() * (1 + 1e-12)))
+
+
+def _as_ratio(ratio: object) -> float:
+    try:
+        number = float(ratio) if is_real(ratio) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not 1 <= number < math.inf:
+        raise ValueError(
+            f"ratio is how many times the commonest class exceeds the rarest, at least 1, got "
+            f"{ratio!r}"
+        )
+    return number
+
+
+def _as_seed(seed: object) -> int:
+    """A seed that `derive` takes, NumPy's integers included."""
+    start = _plain(seed)
+    if not is_whole(start):
+        raise TypeError(f"a seed must be an integer, got {type(seed).__name__}")
+    derive(start)  # refuses a negative one
+    return start
+
+
+def _plain(number: Any) -> Any:
+    """NumPy's integers as Python's; everything else as it is."""
+    return int(number) if isinstance(number, np.integer) else number
 
 
 def _rounded(size: int, shares: np.ndarray) -> Int64[np.ndarray, " k"]:
@@ -168,9 +206,9 @@ def _rounded(size: int, shares: np.ndarray) -> Int64[np.ndarray, " k"]:
     return whole
 
 
-def _counts(client: Client) -> Int64[np.ndarray, " classes"]:
+def _counts(client: Client, known: int) -> Int64[np.ndarray, " classes"]:
     labels = torch.cat([client.train.labels, client.test.labels])
-    return torch.bincount(labels, minlength=client.train.classes).numpy()
+    return torch.bincount(labels, minlength=known).numpy()
 
 
 def _variation(p: np.ndarray, q: np.ndarray) -> float:

@@ -1,6 +1,7 @@
 """Domain classifiers, their regularisation chosen by cross-validation within the fit part."""
 
 import difflib
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +11,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theory._loose import ArrayLike
 from theory._standardise import Standardise, standardise
+from theory._validate import as_matrix
 
 Part = tuple[np.ndarray, np.ndarray]  # points, and which of them are of A
 
 _TRIES = 200  # iterations of a solver
+_FAR = 2.0**400  # times what was fitted: squares in a kernel stay finite
+_one_at_a_time = threading.Lock()  # filters of warnings are the process's, not a thread's
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,18 @@ class DomainClassifier:
     units: Standardise
     model: Any
 
-    def __call__(self, x: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
-        """Whether each point is said to be of A."""
-        return scores(self.model, self.units(x)) > 0
+    def __call__(self, x: ArrayLike) -> Bool[np.ndarray, " n"]:
+        """Whether each point, a row of x (n, d), is said to be of A.
+
+        Raises:
+            TypeError, ValueError: points that are not real and finite, of other features than those
+                that were fitted, or too far from them.
+        """
+        return scores(self.model, self.units(as_judged(x, self.units))) > 0
 
     @property
     def half_space(self) -> tuple[Float[np.ndarray, " d"], float] | None:
-        """(w, c) such that A is said where w·x > c; None for a class other than "linear"."""
+        """(w, c) such that A is said where w·x > c, of any length; None unless "linear"."""
         if self.capacity != "linear":
             return None
         w, b = self.units.in_units_of_x(self.model.coef_, self.model.intercept_)
@@ -63,6 +73,29 @@ def as_capacity(name: object) -> str:
     near = difflib.get_close_matches(given, CAPACITIES, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise ValueError(f"capacity must be one of {', '.join(CAPACITIES)}, not {name!r}{hint}")
+
+
+def as_judged(x: object, units: Standardise) -> Float[np.ndarray, "n d"]:
+    """Points for a classifier that was fitted in these units.
+
+    Raises:
+        TypeError, ValueError: as a classifier's call says.
+    """
+    points, d = as_matrix(x, "x"), len(units.exponents)
+    if points.shape[1] != d:
+        raise ValueError(
+            f"x must have {d} features, as the fitted points have, not {points.shape[1]}: give the "
+            "same features in the same order (points are rows)."
+        )
+    with np.errstate(over="ignore"):
+        far = np.abs(np.ldexp(points, -units.exponents)) > _FAR
+    if far.any():
+        row, column = np.argwhere(far)[0]
+        raise ValueError(
+            f"x has entries over {_FAR:.0e} times as large as any that was fitted, first in row "
+            f"{row}, feature {column}: rescale it as the fitted points were."
+        )
+    return points
 
 
 def fit_classifier(
@@ -122,35 +155,44 @@ def _balanced(kind: Capacity, z: np.ndarray, of_a: np.ndarray, seed: int) -> Par
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """A solver that stops early has given a classifier all the same: held-out data judge it."""
+    """A solver that stops early has given a classifier all the same: held-out data judge it.
+
+    One thread at a time: two that restore the filters in turn would restore each other's.
+    """
     from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
 
     checks = {"assume_finite": True, "skip_parameter_validation": True}
-    with config_context(**checks), warnings.catch_warnings():
+    with _one_at_a_time, config_context(**checks), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
 
-def _logistic(strength: float, _seed: int) -> Any:
+def _state(seed: int) -> int:
+    """What scikit-learn's generators take of a seed; without one they are NumPy's global one."""
+    return seed % 2**32
+
+
+def _logistic(strength: float, seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(
-        C=strength, class_weight="balanced", warm_start=True, tol=1e-5, max_iter=_TRIES
-    )
+    fixed: dict[str, Any] = {"class_weight": "balanced", "warm_start": True}
+    limits: dict[str, Any] = {"tol": 1e-5, "max_iter": _TRIES}
+    return LogisticRegression(C=strength, random_state=_state(seed), **fixed, **limits)
 
 
-def _support_vectors(strength: float, _seed: int) -> Any:
+def _support_vectors(strength: float, seed: int) -> Any:
     from sklearn.svm import SVC
 
-    return SVC(C=strength, kernel="rbf", class_weight="balanced", cache_size=500)
+    fixed: dict[str, Any] = {"class_weight": "balanced", "cache_size": 500}
+    return SVC(C=strength, kernel="rbf", random_state=_state(seed), **fixed)
 
 
 def _network(strength: float, seed: int) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    state = seed % 2**32  # all that its generator takes
-    return MLPClassifier((32,), alpha=strength, solver="lbfgs", max_iter=_TRIES, random_state=state)
+    limits: dict[str, Any] = {"solver": "lbfgs", "max_iter": _TRIES}
+    return MLPClassifier((32,), alpha=strength, random_state=_state(seed), **limits)
 
 
 CAPACITIES = {

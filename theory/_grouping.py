@@ -48,5 +48,12 @@ def _members(groups: object, n: int, name: str) -> dict[Hashable, list[int]]:
     labels = groups.tolist() if hasattr(groups, "tolist") else groups  # type: ignore[attr-defined]
     members: dict[Hashable, list[int]] = {}
     for row, label in enumerate(labels):
-        members.setdefault(as_label(label, f"{name}, label of point {row},"), []).append(row)
+        members.setdefault(_as_group(label, f"{name}, label of point {row},"), []).append(row)
     return members
+
+
+def _as_group(label: object, what: str) -> Hashable:
+    try:
+        return as_label(label, what)
+    except ValueError:  # of a missing label, in the words of clients
+        raise ValueError(f"{what} is missing: name its group.") from None

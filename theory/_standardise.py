@@ -26,9 +26,15 @@ class Standardise:
     def in_units_of_x(
         self, w: Float[np.ndarray, "*_ d"], b: Float[np.ndarray, "*_"]
     ) -> tuple[Float[np.ndarray, "*_ d"], Float[np.ndarray, "*_"]]:
-        """(w', b') such that w'·x + b' = w·z + b for the standardised z of x."""
+        """(w', b') such that w'·x + b' = w·z + b for the standardised z of x.
+
+        Where w' would overflow (x near 1e-310) all of w' and b' are divided by one power of two.
+        """
         direction = w / self.scaler.scale_
-        return np.ldexp(direction, -self.exponents), b - direction @ self.scaler.mean_
+        large = np.where(direction == 0, 0, np.frexp(direction)[1] - self.exponents).max()
+        shift = min(0, 1023 - int(large))
+        offset = b - direction @ self.scaler.mean_
+        return np.ldexp(direction, shift - self.exponents), np.ldexp(offset, shift)
 
 
 def standardise(x: Float[np.ndarray, "n d"]) -> Standardise:

@@ -6,6 +6,7 @@ bound d(h) on both sides, hence d_H from below. They never bound d_H from above:
 better.
 """
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = ["Estimate", "clopper_pearson", "held_out_divergence"]
 
 _SIDES = ("two", "upper", "lower")
 _TRIALS = 10**9
+_LEAST = sys.float_info.min  # a smaller p-value is given as this, which it is at most
 _OF_GROUPS = 'of the laws "a group, then a point of it"'
 
 
@@ -43,7 +45,8 @@ class Estimate:
         upper: None: a classifier bounds d_H from below only.
         bounds: "lower", for the same reason.
         p_value: one-sided; of the hypothesis that `held_out_divergence` states: points, or groups
-            of one size, of one law in both domains; for groups of several sizes, d(h) ≤ 0.
+            of one size, of one law in both domains; for groups of several sizes, d(h) ≤ 0. It is
+            never 0: below 2.2e-308 (the least normal float) it is given as that.
         n: held-out points of A and of B.
         delta: δ.
         origin: how the interval was got.
@@ -202,7 +205,7 @@ def held_out_divergence(
         value=2 * (rates[0].value - rates[1].value),
         interval=(2 * low, 2 * high),
         lower=max(0.0, 2 * floor),
-        p_value=p_value,
+        p_value=max(p_value, _LEAST),
         n=(len(a), len(b)),
         delta=risk,
         origin=f"{origin}, confidence {1 - risk:g}",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theory._domain_classifier import fit_classifier
+from theory._domain_classifier import as_judged, fit_classifier
 from theory._loose import Anything, ArrayLike, Real, Whole
 from theory._memory import as_memory
 from theory._pair_search import Networks, best_pair, subspace
@@ -37,13 +37,19 @@ class PairClassifier:
     basis: Float[np.ndarray, "k d"] | None
     searched: Networks
 
-    def __call__(self, x: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
-        """Whether h(x) = h'(x), h being 1 where f > 0."""
-        return self.searched.agree(projected(self.units(x), self.basis))
+    def __call__(self, x: ArrayLike) -> Bool[np.ndarray, " n"]:
+        """Whether h(x) = h'(x) at each row of x (n, d), h being 1 where f > 0.
+
+        Raises:
+            TypeError, ValueError: points that are not real and finite, of other features than those
+                that were fitted, or too far from them.
+        """
+        z = self.units(as_judged(x, self.units))
+        return self.searched.agree(projected(z, self.basis))
 
     @property
     def networks(self) -> Networks:
-        """The same f and f' as functions of x itself, members of the two-layer class."""
+        """The same f and f', up to a positive factor, as functions of x: two-layer networks."""
         w = self.searched.w if self.basis is None else self.searched.w @ self.basis
         return Networks(*self.units.in_units_of_x(w, self.searched.b), self.searched.c)
 

@@ -1,7 +1,11 @@
 """Whether a federation's clients have the images that a plan needs, before anything is computed."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from empirical.data.client import Client, as_clients
 from empirical.serving import Serving, takes_one
@@ -10,6 +14,8 @@ from empirical.studies.part import held_out, study_clients
 
 COMPARED_IMAGES = 12
 """Test images of each client that the theory's estimates of divergence need at the least."""
+
+_CHANCE = 1e-6  # of halves of the test images that hold one class: no run should be lost to it
 
 _PARTS = ("held_out", "validation", "fraction", "per_domain")
 
@@ -24,7 +30,8 @@ def check_clients(configs: Iterable[Mapping[str, Any]], clients: Iterable[Client
     Raises:
         ValueError: a client that trains has one training image, or too few to be divided; one
             that is served in batches has one test image; one whose features are compared has
-            fewer than 12; one that is served skewed classes has too few of each.
+            fewer than 12; one that is served skewed classes has too few of each; clients whose
+            features are compared have test images of one class, or nearly.
     """
     members, seen = as_clients(clients), []
     asked = {"external": _check_served, "divergence": _check_compared, "label_shift": _check_skewed}
@@ -68,6 +75,28 @@ def _check_compared(config: Mapping[str, Any], members: list[Client]) -> None:
             f"client '{outside.name}' has one training image, which has no covariance that could "
             "whiten its features: give it at least 2, or leave it out"
         )
+    if (chance := _of_one_class(members)) > _CHANCE:
+        images = sum(len(client.test) for client in members)
+        raise ValueError(
+            f"the clients' {images} test images are {'' if chance == 1 else 'nearly '}all of one "
+            "class, and a classifier fitted on half of them, whose error bounds the ideal joint "
+            "error, needs two: give test images of more classes"
+        )
+
+
+def _of_one_class(members: list[Client]) -> float:
+    """Probability that halves of each client's test images, drawn at random, hold one class."""
+    labels = [client.test.labels for client in members]
+    shares = {
+        label: math.prod(_half_has_only(label, part) for part in labels)
+        for label in torch.cat(labels).unique().tolist()
+    }
+    return sum(shares.values())
+
+
+def _half_has_only(label: int, labels: Tensor) -> float:
+    half, count = len(labels) // 2, int((labels == label).sum())
+    return math.comb(count, half) / math.comb(len(labels), half) if count >= half else 0.0
 
 
 def _check_skewed(config: Mapping[str, Any], members: list[Client]) -> None:

@@ -101,8 +101,14 @@ def possible_ratios(
     """The ratios for which there are images, and how many every draw of them allows.
 
     Raises:
-        ValueError: none.
+        ValueError: none; or a split of one class.
     """
+    for kind, split in (("test", client.test), ("training", client.train)):
+        if len(split.labels.unique()) < 2:
+            raise ValueError(
+                f"client '{client.name}' has {kind} images of one class alone, whose share cannot "
+                "be skewed: give images of two or more classes, or leave it out"
+            )
     left = sorted(ratios)
     while left:
         sizes = [largest_skewed(client.test, ratio, seed) for ratio in left for seed in seeds]

@@ -88,8 +88,9 @@ class Setting:
             ValueError: fewer than three clients, of whom two must be left to train.
         """
         if len(self.clients) < 3:
+            given = "one client" if len(self.clients) == 1 else f"{len(self.clients)} clients"
             raise ValueError(
-                f"the federation '{self.federation}' has {len(self.clients)} clients, and holding "
+                f"the federation '{self.federation}' has {given}, and holding "
                 "one out leaves no federation: this section needs at least 3"
             )
         folds = size.folds if self.folds is None else self.folds

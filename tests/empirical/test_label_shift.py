@@ -1,5 +1,7 @@
 """Label shift: distances by hand, the test against SciPy and at its level, skewed draws."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -95,10 +97,20 @@ def test_what_cannot_be_compared_is_refused():
     ask = unchecked(label_shift)
     with pytest.raises(TypeError, match="list of Client"):
         ask("clients")
-    with pytest.raises(ValueError, match="1 clients cannot differ"):
+    with pytest.raises(ValueError, match="one client cannot differ"):
         ask([client("a", [3, 3])])
     with pytest.raises(ValueError, match="two clients have one name"):
         ask([client("a", [3, 3])] * 2)
+    with pytest.raises(TypeError, match="a seed must be an integer, got float"):
+        ask([client("a", [9, 9]), client("b", [9, 9])], 3.0)  # of large tables, not needed
+
+
+def test_clients_that_know_fewer_classes_have_none_of_the_rest():
+    short = label_shift([client("a", [30, 10, 20]), client("b", [25, 15])])
+    padded = label_shift([client("a", [30, 10, 20]), client("b", [25, 15, 0], [1, 1, 0])])
+    assert short == padded and short.images == 60 + 3 + 40 + 2
+    apart = 31 / 63 - 26 / 42, 11 / 63 - 16 / 42, 21 / 63
+    assert short.pair_distance == pytest.approx(0.5 * sum(map(abs, apart)), abs=1e-12)
 
 
 def split_of(*counts):
@@ -150,7 +162,31 @@ def test_a_size_and_a_seed_fix_the_draw():
     assert len(orders) > 5
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0, -1, float("nan"), float("inf"), "2", True])
+def test_numpys_numbers_are_numbers():
+    split, few = split_of(*[30] * 5), [client("a", [7, 1]), client("b", [1, 9])]
+    found = skewed(split, np.int64(4), np.int64(3), np.int64(50))
+    assert torch.equal(found.labels, skewed(split, 4, 3, 50).labels)
+    assert largest_skewed(split, np.float32(4), np.uint8(3)) == largest_skewed(split, 4, 3)
+    assert label_shift(few, np.int64(3)) == label_shift(few, 3)
+
+
+@pytest.mark.parametrize("ratio", [1e300, 1e308, np.finfo(float).max])
+def test_the_largest_ratios_are_ratios(ratio):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert largest_skewed(split_of(6, 5), ratio, 0) in (5, 6)
+        with pytest.raises(ValueError, match="no image of the rarest class is left"):
+            skewed(split_of(6, 5), ratio, 0)
+
+
+@pytest.mark.parametrize("split", [None, "test", [0, 1], client("a", [2, 2])])
+@pytest.mark.parametrize("draw", [skewed, largest_skewed])
+def test_what_is_no_split_is_refused(draw, split):
+    with pytest.raises(TypeError, match=r"split must be a Split, got .*: give a client's"):
+        unchecked(draw)(split, 2, 0)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0, -1, float("nan"), float("inf"), 10**400, "2", True])
 def test_odd_ratios_are_refused(ratio):
     with pytest.raises(ValueError, match="at least 1, got"):
         unchecked(skewed)(split_of(5, 5), ratio, 0)

@@ -198,7 +198,7 @@ def test_decisions_may_be_lists_numbers_or_tensors():
             ([0, 1], [1, 0]),
             {"groups_a": [1, None], "groups_b": [2, 2]},
             ValueError,
-            "groups_a, label of point 1, is missing",
+            "groups_a, label of point 1, is missing: name its group",
         ),
         (([0, 1], [1, 0]), {"groups_a": 3, "groups_b": [2, 2]}, TypeError, "must be a sequence"),
     ],
@@ -206,3 +206,17 @@ def test_decisions_may_be_lists_numbers_or_tensors():
 def test_bad_decisions_are_refused(arguments, options, error, message):
     with pytest.raises(error, match=message):
         held_out_divergence(*arguments, **options)
+
+
+@pytest.mark.parametrize("groups", [None, 1, 2, "unlike"])
+def test_a_p_value_is_never_zero(groups):
+    n = 2000 if groups in (None, "unlike") else 60
+    labels = {}
+    if groups is not None:
+        rows = np.arange(n)
+        of = np.where(rows < n // 2, rows, n + rows // 2) if groups == "unlike" else rows // groups
+        labels = {"groups_a": of, "groups_b": 10 * n + of}
+    found = held_out_divergence(np.ones(n, bool), np.zeros(n, bool), **labels)
+    assert 0 < found.p_value < 1e-3
+    if n == 2000:  # 1/(4000 over 2000), and e^−t of more than 1000 groups
+        assert found.p_value == 2.0**-1022

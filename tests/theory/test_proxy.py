@@ -114,13 +114,6 @@ def test_lists_and_tensors_are_converted(pair):
     assert proxy_a_distance(pair[0].tolist(), torch.tensor(pair[1])) == wanted
 
 
-def test_the_global_generator_is_left_alone(pair):
-    np.random.seed(0)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    proxy_a_distance(*pair, capacity="mlp")
-    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-
-
 @pytest.mark.parametrize("capacity", list(CAPACITIES))
 def test_no_warning_of_a_solver_gets_out(pair, capacity, monkeypatch):
     from theory import _domain_classifier

@@ -1,11 +1,13 @@
 """Clients of too few images are refused before anything is computed, for each kind of run."""
 
+import numpy as np
 import pytest
 import torch
 from federations import toy_federation
 
 from empirical import Client, Split
 from empirical.studies import Setting, causal_plan, check_clients, generalization_plan
+from empirical.studies.fit import _of_one_class
 
 CLIENTS = toy_federation((24, 24, 24), test=20)
 
@@ -51,8 +53,37 @@ def test_one_training_image_of_the_client_outside_whitens_nothing():
 
 def test_classes_that_cannot_be_skewed_are_refused():
     flat = [*CLIENTS[:2], cut(CLIENTS[2], labels=[3] * 20)]
-    with pytest.raises(ValueError, match="one class, whose share cannot be skewed"):
+    with pytest.raises(ValueError, match="'toy-2' has test images of one class alone, whose share"):
+        check_clients(configs(causal_plan, "label_shift"), flat)
+    flat = [*CLIENTS[:2], cut(CLIENTS[2], train=1)]
+    with pytest.raises(ValueError, match="'toy-2' has training images of one class alone"):
         check_clients(configs(causal_plan, "label_shift"), flat)
     few = [*CLIENTS[:2], cut(CLIENTS[2], train=2)]
     with pytest.raises(ValueError, match="'toy-2' has too few images of each class"):
         check_clients(configs(causal_plan, "label_shift"), few)
+
+
+def test_test_images_of_one_class_give_no_ideal_joint_error():
+    plan = configs(generalization_plan, "divergence")
+    flat = [cut(c, labels=[3] * 20) for c in CLIENTS]
+    with pytest.raises(ValueError, match="the clients' 60 test images are all of one class"):
+        check_clients(plan, flat)
+    # One other image: it is among the fitted halves once in two draws.
+    flat[1] = cut(CLIENTS[1], labels=[3] * 19 + [5])
+    with pytest.raises(ValueError, match=r"nearly all of one class.*of more classes"):
+        check_clients(plan, flat)
+    check_clients(plan, [cut(c, labels=[k] * 20) for k, c in enumerate(CLIENTS)])
+    check_clients(plan, [*CLIENTS[:2], cut(CLIENTS[2], labels=[3] * 20)])
+
+
+@pytest.mark.parametrize("others", [1, 3])
+def test_the_chance_of_halves_of_one_class_is_that_of_draws(others):
+    flat = [cut(c, test=12, labels=[5] * others + [3] * (20 - others)) for c in CLIENTS[:2]]
+    rng, draws = np.random.default_rng(0), 4000
+    alone = [
+        len({int(y) for c in flat for y in c.test.labels[rng.permutation(12)[:6]]}) == 1
+        for _ in range(draws)
+    ]
+    chance = _of_one_class(flat)
+    # Five standard deviations of a share of 4,000 draws.
+    assert abs(np.mean(alone) - chance) < 5 * (chance * (1 - chance) / draws) ** 0.5

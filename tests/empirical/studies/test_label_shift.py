@@ -120,4 +120,4 @@ def test_what_cannot_be_studied_is_refused(state):
     refused(config(), "diverged", of=lost, kind=DivergedError)
     one = Split(CLIENTS[1].test.images, torch.zeros(120, dtype=torch.int64), 10)
     flat = [CLIENTS[0], Client(OUT, CLIENTS[1].train, one), CLIENTS[2]]
-    refused(config(), "has one class", clients=flat)
+    refused(config(), "'toy-1' has test images of one class", clients=flat)
