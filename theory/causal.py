@@ -232,5 +232,6 @@ def _graph(edges: tuple[tuple[str, str], ...], policy: str) -> DiGraph:
 
 def _refuse_unknown(value: object, kind: object, name: str) -> None:
     known = get_args(kind)
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+    if not isinstance(value, str) or value not in known:
+        said = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+        raise ValueError(f"{name} must be one of {', '.join(known)}, not {said}.")

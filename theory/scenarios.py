@@ -6,9 +6,13 @@ import numpy as np
 
 from theory._loose import Real, Whole
 from theory._validate import non_negative, positive
-from theory.structural import FEATURES, Domain, StructuralModel, is_whole
+from theory.structural import FARTHEST, FEATURES, Domain, StructuralModel, is_whole, refuse_beyond
 
 SCENARIOS = ("shift", "label shift", "confounded", "feature scales")
+_STRONGEST = {"shift": 900.0, "confounded": FARTHEST / 2, "feature scales": 90.0}
+"""Where the scales, exponentials of it, or the nuisance begin to leave float64."""
+_CLIENTS = 1000
+
 SEPARATION = 1.5
 """|δ|: the content alone is read wrongly with probability Φ(−1.5) = 0.067."""
 
@@ -32,13 +36,21 @@ def structural_model(
 
     Raises:
         TypeError: a strength or separation that is no number.
-        ValueError: an unknown scenario, clients that are no whole number of at least 1, a negative
-            strength, or one of label shift that leaves a domain with one label.
+        ValueError: an unknown scenario, clients that are no whole number in 1 … 1000, a negative
+            strength, one of label shift that leaves a domain with one label, or a strength or
+            separation that leads beyond float64.
     """
+    if not isinstance(scenario, str) or scenario not in SCENARIOS:
+        said = repr(scenario) if isinstance(scenario, str) else f"a {type(scenario).__name__}"
+        raise ValueError(f"unknown scenario {said}: choose from {', '.join(SCENARIOS)}.")
     t, delta = non_negative(strength, "strength"), positive(separation, "separation")
+    refuse_beyond(t, f"strength of {scenario}", _STRONGEST.get(scenario, FARTHEST))
+    refuse_beyond(delta, "separation", FARTHEST)
     content = (delta, 0.0)
     if not is_whole(clients, 1):
         raise ValueError(f"clients must be a whole number of at least 1 domain, not {clients!r}.")
+    if clients > _CLIENTS:
+        raise ValueError(f"clients must be at most {_CLIENTS} domains: take fewer.")
     z = np.linspace(-1, 1, int(clients)) if clients > 1 else np.zeros(1)
     places = [*z.tolist(), _OUTSIDE]
     if scenario == "shift":
@@ -54,10 +66,8 @@ def structural_model(
     elif scenario == "confounded":
         domains = [Domain(nuisance=t * (1 + 0.3 * z)) for z in places[:-1]]
         domains.append(Domain(nuisance=-t))
-    elif scenario == "feature scales":
+    else:
         content = (delta * math.sqrt(0.5), delta * math.sqrt(0.5))
         apart = np.array([1.0, -1.0, 0.0])
         domains = [Domain(0.5, np.exp(t * z * apart)) for z in places]
-    else:
-        raise ValueError(f"unknown scenario {scenario!r}: choose from {', '.join(SCENARIOS)}.")
     return StructuralModel(content, tuple(domains[:-1]), domains[-1])

@@ -1,5 +1,7 @@
 """What may be answered to "which label?" at a point of the unseen domain."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, log_expit, logit
@@ -10,6 +12,9 @@ from theory._validate import as_matrix
 from theory.structural import FEATURES, Domain, StructuralModel
 
 Array = np.ndarray
+
+_FARTHEST = 1e100  # standard deviations from a domain
+_TOGETHER = 2**20  # terms in memory at once
 
 ANSWERS = ("observational", "backdoor", "do_f", "do_s", "bayes")
 
@@ -35,12 +40,14 @@ def structural_answer(
 
     Raises:
         TypeError: no `StructuralModel`.
-        ValueError: an unknown answer, or x of another shape.
+        ValueError: an unknown answer, x of another shape, or points beyond 1e100 standard
+            deviations of a domain that the answer looks at.
     """
     name = as_answer(model, answer)
     points = as_matrix(x, "x")
     if points.shape[1] != FEATURES:
         raise ValueError(f"x has {points.shape[1]} features: the model has {FEATURES}.")
+    _check_near(model, name, points)
     return expit(answer_log_odds(model, name, points))
 
 
@@ -56,60 +63,129 @@ def as_answer(model: object, answer: object) -> str:
     return answer
 
 
+def _check_near(model: StructuralModel, answer: str, x: Float[Array, "n 3"]) -> None:
+    pooled = answer in ("observational", "backdoor")
+    for domain in behind(model, answer).domains if pooled else (model.unseen,):
+        with np.errstate(over="ignore"):  # infinity is refused
+            far = np.abs((x - domain.shift) / domain.scale).max(axis=1)
+        if far.max() > _FARTHEST:
+            raise ValueError(
+                f"x lies more than {_FARTHEST:g} standard deviations from a domain, first in row "
+                f"{int((far > _FARTHEST).argmax())}, beyond what float64 can square: leave such "
+                "points out."
+            )
+
+
 def answer_log_odds(
-    model: StructuralModel, answer: str, x: Float[Array, "n 3"]
+    model: StructuralModel, answer: str, x: Float[Array, "n 3"], origin: ArrayLike = 0.0
 ) -> Float[Array, " n"]:
-    """Log odds of `structural_answer`; x is not checked."""
+    """Log odds of `structural_answer` at origin + x; x is not checked.
+
+    Near an origin that lies far out x keeps the digits that the sum would lose.
+    """
+    reduced, start = behind(model, answer), np.asarray(origin, dtype=np.float64)
     if answer == "do_s":
-        mean, sd = model.unseen.statistics(model.content)
-        return answer_log_odds(model.normalised(), "observational", (x - mean) / sd)
-    reduced = behind(model, answer)
-    arrays = _stacked(reduced)
-    if answer == "backdoor":
-        return _adjusted(*arrays, x)
-    return _pooled(*arrays, x)
+        u, after = model.unseen, reduced.unseen
+        x, start = after.scale * (x - (u.shift - start)) / u.scale, after.shift
+    odds = _adjusted if answer == "backdoor" else _pooled
+    size = max(1, _TOGETHER // len(reduced.domains))
+    parts = [odds(reduced, x[i : i + size], start) for i in range(0, len(x), size)]
+    return np.concatenate(parts)
 
 
 def behind(model: StructuralModel, answer: str) -> StructuralModel:
     """The model of which an answer is the pooled (of "backdoor": the adjusted) posterior."""
     u = model.unseen
     if answer in ("observational", "backdoor"):
-        return model
+        return model.met()
     if answer == "do_s":
-        return model.normalised()
+        return model.met().normalised()
     if answer == "bayes":
         return StructuralModel(model.content, (u,), u)
     return StructuralModel(model.content, (Domain(0.5, u.scale, u.shift),), u)
 
 
-def _stacked(model: StructuralModel) -> tuple[Array, Array, Array, Array, Array]:
-    """a, b, m as (N, 3), π and P(d) as (N,)."""
-    members = model.domains
-    return (
-        np.stack([d.scale for d in members]),
-        np.stack([d.shift for d in members]),
-        np.stack([d.direction(model.content) for d in members]),
-        np.array([d.label_rate for d in members]),
-        np.asarray(model.weights),
-    )
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of Gaussians: a, b, m as (N, 3), π and P(d) as (N,)."""
+
+    a: Array
+    b: Array
+    m: Array
+    rate: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, model: StructuralModel) -> "_Pairs":
+        """Stacks the training domains."""
+        members = model.domains
+        return cls(
+            np.stack([d.scale for d in members]),
+            np.stack([d.shift for d in members]),
+            np.stack([d.direction(model.content) for d in members]),
+            np.array([d.label_rate for d in members]),
+            np.asarray(model.weights),
+        )
+
+    def constants(self) -> Float[Array, " N"]:
+        """The logarithm of P(d)/|a| exp(−|m|²/2), up to the same for all."""
+        squares = ((self.m - self.m[0]) * (self.m + self.m[0])).sum(1)
+        return np.log(self.weights) - np.log(self.a / self.a[0]).sum(1) - 0.5 * squares
+
+    def noise(self, k: int, x: Array, origin: Array) -> Float[Array, "3 n"]:
+        """V = (x − b)/a, were x of domain k."""
+        return (x.T - (self.b[k] - origin)[:, None]) / self.a[k][:, None]
 
 
-def _pooled(a: Array, b: Array, m: Array, rate: Array, weights: Array, x: Array) -> Array:
-    """Log odds of a mixture of Gaussian pairs, its quadratic forms as matrix products."""
-    square = -0.5 * (1 / a**2) @ (x**2).T
-    sides = []
-    for sign, share in ((1, rate), (-1, 1 - rate)):
-        centre = b / a + sign * m
-        constant = np.log(weights * share) - np.log(a).sum(1) - 0.5 * (centre**2).sum(1)
-        sides.append(_log_sum(square + (centre / a) @ x.T + constant[:, None]))
-    return sides[0] - sides[1]
+def _pooled(model: StructuralModel, x: Array, origin: Array) -> Array:
+    """Log odds of a mixture of Gaussian pairs.
+
+    What fits worse than the domain that fits a point best is computed as a difference, from
+    −(v_d² − v²)/2 = (v − v_d)(v − (v − v_d)/2) feature by feature: what domains share cancels
+    exactly, however far out it lies.
+    """
+    pairs = _Pairs.of(model)
+    best = _best(pairs, x, origin)
+    odds = np.empty(len(x))
+    for k in np.unique(best):
+        rows = best == k
+        odds[rows] = _against(pairs, int(k), pairs.noise(int(k), x[rows], origin))
+    return odds
 
 
-def _adjusted(a: Array, b: Array, m: Array, rate: Array, weights: Array, x: Array) -> Array:
+def _best(pairs: _Pairs, x: Array, origin: Array) -> Array:
+    """The domain that fits each point best; the first where all have one scale and shift."""
+    if (pairs.a == pairs.a[0]).all() and (pairs.b == pairs.b[0]).all():
+        return np.zeros(len(x), dtype=np.intp)
+    fit = []
+    for k, constant in enumerate(pairs.constants()):
+        v = pairs.noise(k, x, origin)
+        fit.append(constant - 0.5 * (v**2).sum(0) + np.abs(pairs.m[k] @ v))
+    return np.argmax(fit, axis=0)
+
+
+def _against(pairs: _Pairs, k: int, v: Float[Array, "3 n"]) -> Float[Array, " n"]:
+    """Log odds where domain k fits best and has noise v there."""
+    ratio, move = (pairs.a - pairs.a[k]) / pairs.a, (pairs.b[k] - pairs.b) / pairs.a
+    base = np.repeat(pairs.constants()[:, None], v.shape[1], axis=1)
+    lean = np.zeros_like(base)
+    for j in range(FEATURES):
+        if ratio[:, j].any() or move[:, j].any():
+            less = np.outer(ratio[:, j], v[j]) - move[:, j, None]  # v − v_d
+            base += less * (v[j] - 0.5 * less)
+            lean += pairs.m[:, j, None] * (v[j] - less)
+        else:
+            lean += np.outer(pairs.m[:, j], v[j])
+    shares = np.log(pairs.rate)[:, None], np.log1p(-pairs.rate)[:, None]
+    return _log_sum(base + lean + shares[0]) - _log_sum(base - lean + shares[1])
+
+
+def _adjusted(model: StructuralModel, x: Array, origin: Array) -> Array:
     """Log odds of Σ_d P(d) σ(l_d), l_d linear in x."""
-    offset = logit(rate) - (2 * m * b / a).sum(1)
-    odds = (2 * m / a) @ x.T + offset[:, None]
-    share = np.log(weights)[:, None]
+    pairs = _Pairs.of(model)
+    lean = [2 * pairs.m[k] @ pairs.noise(k, x, origin) for k in range(len(pairs.a))]
+    odds = np.stack(lean) + logit(pairs.rate)[:, None]
+    share = np.log(pairs.weights)[:, None]
     return _log_sum(log_expit(odds) + share) - _log_sum(log_expit(-odds) + share)
 
 

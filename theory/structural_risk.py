@@ -11,7 +11,7 @@ from scipy.special import logit, ndtr
 from theory import _loose
 from theory._batch_statistics import batch_risk
 from theory._crossings import Crossings, crossings
-from theory.structural import FEATURES, StructuralModel, is_whole, structural_sample
+from theory.structural import FEATURES, Domain, StructuralModel, is_whole, structural_sample
 from theory.structural_answers import answer_log_odds, as_answer, behind
 
 Array = np.ndarray
@@ -31,8 +31,8 @@ class Risk:
 
     Attributes:
         value: the risk.
-        error: how far it may be off: for a closed form rounding, for a quadrature the difference
-            to the same rule at twice the step (an estimate, not a proof).
+        error: how far it may be off, at most 1: for a closed form rounding, for a quadrature also
+            the difference to the same rule at twice the step (an estimate, not a proof).
         route: "closed form", "quadrature".
     """
 
@@ -84,7 +84,7 @@ def structural_risk(
             than 60 standard deviations apart, or training domains far narrower than the unseen).
     """
     answer = as_answer(model, answer)
-    reduced = behind(model, answer)
+    reduced, model = behind(model, answer), model.met()
     if batch_size is not None:
         _check_batch(answer, batch_size)
         _check_reach(model)
@@ -93,12 +93,22 @@ def structural_risk(
         model, answer = reduced, "observational"
     linear = _linear(reduced, answer)
     if linear is not None:
-        return Risk(_linear_risk(model, *linear), _ROUNDING, "closed form")
+        return Risk(*_linear_risk(model, linear), "closed form")
     _check_reach(model)
     free = relevant(reduced, answer)
     step = _STEPS[len(free)]
     fine, coarse = (_quadrature(model, answer, free, h) for h in (step, 2 * step))
-    return Risk(fine, abs(fine - coarse) + _ROUNDING, "quadrature")
+    error = abs(fine - coarse) + _ROUNDING + _rounding(model, reduced)
+    return Risk(fine, min(1.0, error), "quadrature")
+
+
+def _rounding(model: StructuralModel, reduced: StructuralModel) -> float:
+    """What the digits cost that a far or wide domain's standard deviations leave to V."""
+    u = model.unseen
+    reach = max(
+        float(((np.abs(d.shift - u.shift) + d.scale) / u.scale).max()) for d in reduced.domains
+    )
+    return 4 * float(np.finfo(float).eps) * reach
 
 
 def _check_batch(answer: str, batch_size: Any) -> None:
@@ -124,8 +134,8 @@ def _check_reach(model: StructuralModel) -> None:
             )
 
 
-def _linear(reduced: StructuralModel, answer: str) -> tuple[float, Float[Array, " 3"]] | None:
-    """Offset and weights of log odds that are linear in x; None where they are not."""
+def _linear(reduced: StructuralModel, answer: str) -> tuple[float, Domain] | None:
+    """π and the one domain whose log odds, linear in x, are the answer's; None where not linear."""
     first, *others = reduced.domains
     same = all(
         np.array_equal(first.scale, d.scale)
@@ -136,19 +146,26 @@ def _linear(reduced: StructuralModel, answer: str) -> tuple[float, Float[Array, 
     rates = np.array([d.label_rate for d in reduced.domains])
     if not same or (answer == "backdoor" and np.ptp(rates) > 0):
         return None
-    weights = 2 * first.direction(reduced.content) / first.scale
     rate = first.label_rate if np.ptp(rates) == 0 else float(rates @ np.asarray(reduced.weights))
-    return float(logit(rate) - weights @ first.shift), weights
+    return rate, first
 
 
-def _linear_risk(model: StructuralModel, offset: float, weights: Array) -> float:
-    u = model.unseen
-    slope, at = u.scale * weights, offset + weights @ u.shift
-    size, mean = np.linalg.norm(slope), slope @ u.direction(model.content)
-    if size == 0:  # a nuisance that undoes the content: one label for all
-        return 1 - u.label_rate if at > 0 else u.label_rate
-    wrong = ndtr(-(at + mean) / size), ndtr((at - mean) / size)
-    return float(u.label_rate * wrong[0] + (1 - u.label_rate) * wrong[1])
+def _linear_risk(model: StructuralModel, linear: tuple[float, Domain]) -> tuple[float, float]:
+    """The closed form, and what rounding its threshold costs."""
+    u, (rate, first) = model.unseen, linear
+    weights = 2 * first.direction(model.content)
+    slope, parts = u.scale / first.scale * weights, weights * (u.shift - first.shift) / first.scale
+    at = float(logit(rate) + parts.sum())
+    largest, means = np.abs(slope).max(), slope * u.direction(model.content)
+    if largest == 0:  # a nuisance that undoes the content: one label for all
+        return (1 - u.label_rate if at > 0 else u.label_rate), _ROUNDING
+    size = float(largest * np.linalg.norm(slope / largest))
+    mean = float(means.sum())
+    off = 4 * np.finfo(float).eps * (abs(logit(rate)) + np.abs([parts, means]).sum()) / size
+    z = np.array([-(at + mean), at - mean]) / size
+    shares = np.array([u.label_rate, 1 - u.label_rate])
+    error = _ROUNDING + float(shares @ (off * _density(np.maximum(0.0, np.abs(z) - off))))
+    return float(shares @ ndtr(z)), min(1.0, error)
 
 
 def relevant(reduced: StructuralModel, answer: str) -> tuple[int, ...]:
@@ -168,7 +185,7 @@ def _quadrature(model: StructuralModel, answer: str, free: tuple[int, ...], step
     steps = step * _fineness(model)
     steps[0] = min(steps[0], 0.2)
     used = [0, *free]
-    if math.prod(2 * (abs(m[j]) + _TAIL) / steps[j] for j in used) > _EVALUATIONS:
+    if math.prod(2 * (abs(float(m[j])) + _TAIL) / float(steps[j]) for j in used) > _EVALUATIONS:
         raise ValueError(
             "a training domain is far narrower than the unseen one, beyond the quadrature: bring "
             "their scales closer together."
@@ -178,7 +195,7 @@ def _quadrature(model: StructuralModel, answer: str, free: tuple[int, ...], step
 
     def log_odds(v1: Array, row: Array) -> Array:
         v = np.column_stack([v1, v2[row], v3[row]])
-        return answer_log_odds(model, answer, u.scale * v + u.shift)
+        return answer_log_odds(model, answer, u.scale * v, origin=u.shift)
 
     found = crossings(log_odds, len(v2), axes[0])
     risk = 0.0

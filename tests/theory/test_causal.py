@@ -21,6 +21,7 @@ VARIANTS = {
 }
 POLICIES, STATISTICS = ("client_specific", "aggregated"), ("batch", "stream", "population")
 LABELS = ("feature", "shift", "content")
+TWO = np.array(["aggregated", "x"])
 COMBINED = list(product(POLICIES, STATISTICS, LABELS))
 
 
@@ -222,6 +223,11 @@ def test_without_an_arrow_from_the_domain_to_the_feature_nothing_needs_adjustmen
             "statistics must be one of batch, stream, po",
         ),
         (lambda: theory.test_graph(label=["x"]), "label must be one of feature, shift, content"),
+        (lambda: theory.training_graph(TWO), "policy must be one of .*, not a ndarray"),
+        (lambda: theory.training_graph("aggregated", label=TWO), "label must be .*, not a ndarray"),
+        (lambda: theory.test_graph(TWO), "policy must be one of .*, not a ndarray"),
+        (lambda: theory.test_graph(statistics=TWO), "statistics must be .*, not a ndarray"),
+        (lambda: theory.test_graph(label=TWO), "label must be one of .*, not a ndarray"),
         (
             lambda: theory.proposition_iii10(theory.training_graph("aggregated")),
             "graph lacks S: its nodes must include D, X, R, S, F, Y; start",

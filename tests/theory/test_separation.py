@@ -1,6 +1,7 @@
-"""d-separation by paths against networkx's reachability, and against enumerated laws."""
+"""d-separation by walks of our own against networkx, paths tried one by one, and laws."""
 
-from itertools import pairwise
+import time
+from itertools import pairwise, permutations
 
 import networkx as nx
 import numpy as np
@@ -81,6 +82,58 @@ def test_open_paths_are_dependence_in_generic_models(case):
         assert gaps.max() < 1e-12  # rounding of sums of 32 numbers
     else:
         assert gaps.max() > 1e-9  # equal for none but a null set of models
+
+
+def first_open_path(graph, x, y, given_):
+    """The first of the shortest open paths in the graph's order of nodes, all of them tried."""
+    nodes = list(graph.nodes)
+    for size in range(2, len(nodes) + 1):
+        for path in permutations(nodes, size):
+            if path[0] not in x or path[-1] not in y or {*path[1:-1]} & {*x, *y}:
+                continue
+            if not all(graph.has_edge(a, b) or graph.has_edge(b, a) for a, b in pairwise(path)):
+                continue
+            written = [path[0]]
+            for a, b in pairwise(path):
+                written += ["→" if graph.has_edge(a, b) else "←", b]
+            if open_by_definition(graph, tuple(written), given_):
+                return tuple(written)
+    return None
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(graphs_with_sets())
+def test_the_path_is_the_first_of_the_shortest_that_are_open(case):
+    graph, (x, y, given_) = case
+    assert theory.open_path(graph, x, y, given_) == first_open_path(graph, x, y, given_)
+
+
+def complete(size):
+    """A DAG with every arrow, and a node apart."""
+    names = [f"n{i:04}" for i in range(size)]
+    graph = nx.DiGraph([(a, b) for i, a in enumerate(names) for b in names[i + 1 :]])
+    graph.add_node("apart")
+    return graph, names
+
+
+def test_paths_of_dense_graphs_take_no_time():
+    graph, names = complete(150)  # 2^148 directed paths alone
+    begun = time.process_time()
+    assert theory.open_path(graph, names[0], "apart", names[-1]) is None
+    assert theory.open_path(graph, names[0], names[-1], names[1:-1]) == (names[0], "→", names[-1])
+    cut = theory.mutilated(graph, under=names[:1])
+    assert theory.open_path(cut, names[0], names[-1]) is None
+    step = theory.frontdoor(graph, names[0], "apart", names[1:-1])
+    assert step.reason == f"{names[1]} → {names[-1]} ← {names[2]}" or step.holds
+    assert time.process_time() - begun < 10  # a fraction of a second; by path 10^40 years
+
+
+def test_long_chains_are_walked_to_their_ends():
+    names = [f"n{i}" for i in range(5000)]
+    graph = nx.DiGraph(list(pairwise(names)))
+    assert theory.open_path(graph, names[-1], names[0])[::2] == tuple(names[::-1])
+    assert theory.frontdoor(graph, names[0], names[-1], names[2500]).holds
+    assert theory.backdoor(graph, names[0], names[-1], names[-2]).path[::2] == tuple(names[:-1])
 
 
 def test_colliders_open_by_themselves_and_by_descendants():
