@@ -2,9 +2,13 @@
 
 import warnings
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import expit, logit, ndtr
+from scipy.stats import norm
 
 from theory import Domain, StructuralModel, structural_answer, structural_model, structural_risk
 from theory import structural_sample as sample
@@ -170,12 +174,35 @@ def test_a_threshold_whose_parts_cancel_states_what_their_rounding_costs(far):
     with localcontext() as context:
         context.prec = 60
         exact = -6 * Decimal(content[0]) * Decimal(far) + 14 * Decimal(content[1]) * Decimal(far)
-    from scipy.special import ndtr
-
     m, size = np.array(content), 2 * np.hypot(*content)
     mean, at = 2 * m @ m, float(exact)
     wanted = 0.5 * ndtr(-(at + mean) / size) + 0.5 * ndtr((at - mean) / size)
     assert abs(risk.value - wanted) <= risk.error
+
+
+@pytest.mark.parametrize("apart", [3.0, 30.0, 300.0, 1e6])
+@pytest.mark.parametrize("middle", [0.0, 0.013, 0.3])
+def test_the_error_covers_a_step_between_domains_that_the_rule_does_not_see(apart, middle):
+    """Far apart in feature 2 the sign of V_2 − middle says which domain a point is like."""
+    rates, delta, rate = (0.2, 0.9), 1.5, 0.6
+    train = tuple(
+        Domain(r, shift=(0, middle + side, 0))
+        for r, side in zip(rates, (-apart, apart), strict=True)
+    )
+    model = StructuralModel((delta, 0.0), train, Domain(rate))
+    risk = structural_risk(model, "observational")
+
+    def integrand(v2):
+        one = expit(2 * apart * (v2 - middle))  # P(domain 2 | v2)
+        move = logit(one * rates[1] + (1 - one) * rates[0]) / (2 * delta)
+        wrong = rate * norm.cdf(-move - delta) + (1 - rate) * norm.cdf(move - delta)
+        return wrong * norm.pdf(v2)
+
+    near = middle + np.array([-40, -4, -1, 0, 1, 4, 40]) / apart
+    ends = sorted({-9.0, 9.0, *(p for p in near if abs(p) < 9)})
+    exact = sum(quad(integrand, *pair, epsabs=1e-13)[0] for pair in pairwise(ends))
+    assert abs(risk.value - exact) <= risk.error + 1e-11
+    assert risk.error < (1e-12 if apart == 3.0 else 0.02)
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
