@@ -365,7 +365,9 @@ def train(config: dict[str, Any], task: Task, run: Any, report: Callable[[float]
     from figures.pending import CHECKPOINT
 
     clients = federation(config["federation"], task.data)
-    state = train_study(config, clients, run.add, report)
+    with warnings.catch_warnings():  # said once, before all runs, and in the notes below
+        warnings.filterwarnings("ignore", "the clients' classes differ")
+        state = train_study(config, clients, run.add, report)
     save(run.folder / CHECKPOINT, state)
     run.manifest.update(p=dict(state.p), notes=[*state.notes, *unlike(clients)])
     run.manifest.update(chosen=origin(config), at_edge=at_edge(config))
@@ -717,9 +719,9 @@ def mention_label_shift(
 
 def unlike(clients: Sequence[Any]) -> list[str]:
     """Give the sentence on clients that differ in their classes; none where they do not."""
-    from empirical import label_shift
+    from empirical.label_advice import label_advice
 
-    sentence = label_shift(clients).sentence if len(clients) > 1 else None
+    sentence = label_advice(list(clients))
     return [sentence] if sentence else []
 
 

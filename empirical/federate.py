@@ -16,6 +16,7 @@ from empirical.checks import warn
 from empirical.contrast import Contrast
 from empirical.data.client import Client, as_clients
 from empirical.evaluate import Measurement, measure
+from empirical.label_advice import label_advice
 from empirical.local_training import (
     Trainer,
     adapt_before_measuring,
@@ -70,7 +71,8 @@ def federate(
         ValueError: clients or a model that cannot be trained (see `prepare` and `label`).
 
     Warns:
-        UserWarning: the model has no batch norm, so that every policy gives the same result.
+        UserWarning: the model has no batch norm, so that every policy gives the same result; or
+            the policy keeps statistics on clients that differ in their classes (`label_shift`).
     """
     for value, kind, how in (
         (algorithm, Algorithm, "build_algorithm(name)"),
@@ -82,7 +84,10 @@ def federate(
             raise TypeError(f"{value!r} is no {kind.__name__}: use {how}")
     if not {Role.AFFINE, Role.STATISTIC} & set(label(model).values()):
         warn("the model has no batch-norm layer: all batch-norm policies give the same result")
-    return Run(algorithm, bn_policy, model, as_clients(clients), schedule)
+    members = as_clients(clients)
+    if Role.STATISTIC not in bn_policy.shared and (advice := label_advice(members)):
+        warn(advice)
+    return Run(algorithm, bn_policy, model, members, schedule)
 
 
 class Run(Iterator[Measurement]):
