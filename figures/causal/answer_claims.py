@@ -131,7 +131,8 @@ def _unequal(rows: pl.DataFrame, scenario: str, name: str, simulations: int | No
         f"the statistics: it errs more than {CUT}",
         SOURCE,
         f"{number(100 * last['exact'])} % against {number(100 * last['exact_f'])} % at strength "
-        f"{last['strength']:g}{behind if apart > 0 else ''}",
+        f"{last['strength']:g}, {number(100 * (last['exact'] - last['exact_f']))} points more"
+        f"{behind if apart > 0 else ''}",
         (100 * exact[0], 100 * exact[1]),
         verdict,
         ANSWERS,

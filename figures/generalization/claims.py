@@ -9,7 +9,7 @@ from figures.convergence.judgement import span
 from figures.experiments.measures import POLICIES
 from figures.generalization.divergence_claims import DIVERGENCE, claim_of, judge_divergence
 from figures.generalization.gaussian_claims import judge_gaussian
-from figures.generalization.names import CAPACITIES
+from figures.generalization.names import CAPACITIES, between
 from figures.generalization.summary import Summary
 from figures.selection import of
 from figures.statistics import RankCorrelation
@@ -61,7 +61,8 @@ def _terms(summary: Summary) -> Iterator[Claim]:
             "With the bound of the VC dimension that is known, the capacities exceed 1, so that "
             "(16) and (18) say nothing of J_u ≤ 1; with the dimension itself they may be smaller",
             BOUND,
-            f"{above} of {sums.len()} sums of capacities, which are at most",
+            f"{above} of {sums.len()} sums of capacities, known from above alone, exceed 1; their "
+            f"upper ends are {between(span(sums))}",
             span(sums),
             # An upper bound certifies nothing of the capacity itself.
             "consistent" if above == sums.len() else "inconclusive",
@@ -88,7 +89,8 @@ def _rank(found: RankCorrelation, of_points: RankCorrelation | None) -> Claim:
     verdict = "supported" if found.lower > 0 else "contradicted" if found.upper < 0 else (
         "inconclusive"
     )  # fmt: skip
-    ends, said = (found.lower, found.upper), f"{said}; with clients as the independent ones"
+    ends = (found.lower, found.upper)
+    said += f"; {interval_text(*ends)} with clients as the independent ones"
     return Claim("gain.rank", words, DIVERGENCE, said, ends, verdict, SCATTER)
 
 
@@ -96,8 +98,12 @@ def points_alone(found: RankCorrelation | None) -> str:
     """What the interval would be if seeds of one client were independent."""
     if found is None or found.lower is None or found.upper is None:
         return ""
-    ends = f"[{found.lower:.2f}, {found.upper:.2f}]".replace("-", "−")
-    return f"; {ends} if those of one client were independent"
+    return f"; {interval_text(found.lower, found.upper)} if those of one client were independent"
+
+
+def interval_text(lower: float, upper: float) -> str:
+    """An interval of a correlation."""
+    return f"[{lower:.2f}, {upper:.2f}]".replace("-", "−")
 
 
 def _mixtures(summary: Summary) -> Iterator[Claim]:
@@ -114,7 +120,7 @@ def _mixtures(summary: Summary) -> Iterator[Claim]:
                 f", {of_what}",
                 MIXTURE,
                 "the Gibbs risk is linear, so that both are equal up to rounding; left less right "
-                "side",
+                f"side: {between(span(over))}",
                 span(over),
                 "violated" if span(over)[1] > ROUNDING else "consistent",
             )
@@ -133,7 +139,7 @@ def _printed(rows: pl.DataFrame, identity: str, of_what: str) -> Iterator[Claim]
         words if fails else f"{words}, in some federations, which these are not",
         MIXTURE,
         f"left side larger, by more than float rounding, in {fails} of {rows.height} trainings "
-        "with client-specific BN; by",
+        f"with client-specific BN; left less right side: {between(span(over))}",
         span(over),
         "certified" if fails else "consistent",
     )

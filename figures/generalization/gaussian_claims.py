@@ -7,6 +7,7 @@ import polars as pl
 from figures.claims import Claim
 from figures.convergence.judgement import overall, span
 from figures.generalization.gaussian import MAIN, Gaussian
+from figures.generalization.names import between
 from figures.selection import of
 from figures.tables import number
 
@@ -89,30 +90,31 @@ def _per_unit(draws: pl.DataFrame, setting: str) -> Iterator[Claim]:
     kind = "" if setting == MAIN else f" and units see them in {directions} directions"
     left = (rows["lower"] > 0).fill_null(False)
     largest = of(rows, parameter=rows["parameter"].max())
+    ends = span(largest["lower"], largest["upper"])
     yield Claim(
         f"gaussian.per-unit-residual{more}",
         "(18) does not hold with per-unit BN: divergence is left between Gaussian clients whose "
         f"covariances differ in their axes{kind}, since only the variances of the units become "
         "equal",
         LAWS,
-        f"d_HΔH certified above 0 in {int(left.sum())} of {rows.height} cases with κ > 1; mean "
-        f"{number(largest['value'].mean())} at κ = {largest['parameter'][0]:g}, range",
-        span(largest["lower"], largest["upper"]),
+        f"d_HΔH certified above 0 in {int(left.sum())} of {rows.height} cases with κ > 1; at κ = "
+        f"{largest['parameter'][0]:g} mean {number(largest['value'].mean())}, {between(ends)}",
+        ends,
         "certified" if left.all() else "consistent",
         RESIDUAL,
     )
     both = rows.join(of(draws, variant="raw"), on=["parameter", "draw"], suffix="_raw")
     adds = int((both["lower"] > both["upper_raw"]).fill_null(False).sum())
     if adds:
-        ratio = (both["value"] / both["value_raw"]).filter(both["value_raw"] > 0)
+        ratio = span((both["value"] / both["value_raw"]).filter(both["value_raw"] > 0))
         yield Claim(
             f"gaussian.per-unit-adds{more}",
             "Per-unit BN may even add divergence between Gaussian clients whose covariances "
             f"differ in their axes{kind}",
             LAWS,
             f"d_HΔH certified above that of the raw inputs in {adds} of {both.height} cases with "
-            "κ > 1; ratio of the two",
-            span(ratio),
+            f"κ > 1; {between(ratio)} times as much",
+            ratio,
             "certified",
             RESIDUAL,
         )

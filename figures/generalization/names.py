@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from figures.experiments.measures import POLICIES
+from figures.tables import number
 
 INPUT = "input"
 MIXTURE = "mixture"
@@ -58,6 +59,12 @@ SETTINGS = {
 
 The first is that of records which say nothing else."""
 TEACHERS = {"whitened": "labels by whitened features", "input": "labels by inputs"}
+
+
+def between(ends: tuple[float, float]) -> str:
+    """A range in words, once where both ends read the same."""
+    low, high = map(number, ends)
+    return low if low == high else f"{low} to {high}"
 
 
 def layer_order(splits: Iterable[str]) -> list[str]:
