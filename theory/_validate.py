@@ -34,7 +34,9 @@ def as_matrix(value: object, name: str) -> Float[np.ndarray, "_ _"]:
     """
     array = _as_array(value, name)
     if array.ndim != 2:
-        advice = "; one point is x.reshape(1, -1)" if array.ndim == 1 else ""
+        advice = "; one point is x.reshape(1, -1), points of one number x.reshape(-1, 1)"
+        if array.ndim != 1:
+            advice = "; arrays per point are x.reshape(len(x), -1)" if array.ndim > 2 else ""
         raise ValueError(f"{name} must have two dimensions, not shape {array.shape}{advice}.")
     if 0 in array.shape:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections import deque
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ import torch
 
 from theory._validate import (
     as_groups,
+    as_matrix,
     as_points,
     as_real_array,
     as_vector,
@@ -252,3 +254,9 @@ def test_numbers_beyond_float64_are_refused_and_others_converted():
     for half in (Fraction(1, 2), Decimal("0.5"), torch.tensor(0.5), np.float16(0.5)):
         assert positive(half, "alpha") == 0.5
     assert positive(torch.tensor(0.5, requires_grad=True), "alpha") == 0.5
+
+
+@pytest.mark.parametrize(("shape", "advice"), [((3,), "x.reshape(-1, 1)"), ((3, 2, 2), "len(x)")])
+def test_points_of_another_shape_are_refused_with_the_shape_they_lack(shape, advice):
+    with pytest.raises(ValueError, match=re.escape(advice)):
+        as_matrix(np.zeros(shape), "x")
