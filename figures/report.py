@@ -31,11 +31,12 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
     "certified": (
         "good",
         "✓",
-        "holds for all values that the enclosures allow; they count the rounding of the kernels, "
-        "eigenvalues and residuals shown, not that of earlier descent steps",
+        "proven: for all values that the stated enclosures allow, by a rule on a graph, or with "
+        "the stated probability; enclosures count the rounding of what they enclose, not that of "
+        "the steps of a training before it",
     ),
-    "consistent": ("fair", "≈", "the enclosures overlap: neither proven nor refuted"),
-    "violated": ("bad", "✗", "refuted by the enclosures: for a proven statement, a bug"),
+    "consistent": ("fair", "≈", "nothing that was computed contradicts it; not proven"),
+    "violated": ("bad", "✗", "refuted by what was computed: for a proven statement, a bug"),
     "supported": (
         "good",
         "✓",
