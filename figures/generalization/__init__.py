@@ -94,15 +94,16 @@ def _trained(summary: Summary) -> dict[str, Drawing]:
     names = client_titles(summary.clients)
     heads = captions.panel_titles(summary, names)
     layers, batches = layer_marks(summary), batch_marks(summary)
+    rows = titles(summary)
+    last = last_marks(summary, rows)
+    pairs = last.filter(panel="pairs").height > 0
     if seen := shown_columns(summary, layers):
         found["layers"] = Drawing(
             "Divergence by layer",
-            captions.layers_caption(summary),
+            captions.layers_caption(summary, pairs),
             lambda: by_layer(layers, {c: heads[c] for c in seen}, summary.layers),
         )
-    rows = titles(summary)
-    last = last_marks(summary, rows)
-    if last.filter(panel="pairs").height:
+    if pairs:
         found["last_layer"] = Drawing(
             "Divergence of the last layer",
             captions.last_caption(summary),

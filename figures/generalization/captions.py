@@ -22,8 +22,9 @@ LAYERS = (
 FLOOR = (
     " Dashes: the same estimates for samples of one Gaussian law, whose statistics are estimated "
     "from as many other draws as the clients' are, so that nothing but estimation divides them. "
-    "A half-space is nearly blind to correlations: the next figure has pairs of networks."
+    "A half-space is nearly blind to correlations{pairs}."
 )
+PAIRS = ": the next figure has pairs of networks"
 LAST = (
     "Features of {last}. (a) d(h) of a half-space, as in the figure by layer; it is nearly blind "
     "to correlations. (b) d_HΔH of two-layer networks, as the bounds have it: 2(P_A − P_B) of the "
@@ -79,10 +80,11 @@ RESIDUAL = (
 )
 
 
-def layers_caption(summary: Summary) -> str:
-    """Of the divergence by layer."""
+def layers_caption(summary: Summary, pairs: bool) -> str:
+    """Of the divergence by layer; `pairs` tells whether the next figure is of these."""
     words = _means(list(summary.divergence.values()))
-    return LAYERS.format(means=words, floor=FLOOR if summary.floor else "") + _fewer(summary)
+    floor = FLOOR.format(pairs=PAIRS * pairs) if summary.floor else ""
+    return LAYERS.format(means=words, floor=floor) + _fewer(summary)
 
 
 def last_caption(summary: Summary) -> str:
