@@ -161,9 +161,10 @@ def measured(found: PairedDifference, adjusted: float, unit: str = "points") -> 
     alone = len(found.unpaired)
     left_out = f", {alone} seed{'s' * (alone > 1)} without a pair left out" if alone else ""
     mean = f"{100 * found.mean:.1f}" if unit == "points" else number(found.mean)
-    seeds = f"{found.n} seed{'s' * (found.n > 1)}"
     words = f"{'+' * (found.mean > 0)}{mean.replace('-', '−')}{' ' * bool(unit)}{unit}"
-    return f"{words} over {seeds}, Holm-adjusted p = {number(adjusted, 2)}{left_out}"
+    if found.n == 1:
+        return f"{words}, one seed: no interval{left_out}"
+    return f"{words} over {found.n} seeds, Holm-adjusted p = {number(adjusted, 2)}{left_out}"
 
 
 def _shown(mean: float, lower: float | None, upper: float | None, scale: float) -> str:

@@ -237,4 +237,4 @@ def test_differences_are_paired_by_seed_and_say_how_many():
 def test_one_seed_has_a_difference_and_no_interval():
     found = difference(Cell({0: 0.5}), Cell({0: 0.6}))
     assert found is not None and difference_text(found, of=1) == "−10.0"
-    assert measured(found, 1.0, "") == "−0.100 over 1 seed, Holm-adjusted p = 1.0"
+    assert measured(found, 1.0, "") == "−0.100, one seed: no interval"
