@@ -44,7 +44,8 @@ def networks(found: Structural) -> Iterator[Claim]:
         if gain is not None:
             words = f"{under}{specific} errs less on the unseen client than aggregated BN"
             claim = gain.claim(f"{start}.client-specific", words, MODEL, ANSWERS)
-            yield replace(claim, measured=f"{_errors(found, scenario)}: {claim.measured}")
+            said = f"{_errors(found, scenario)}: {claim.measured}{_range(found, scenario)}"
+            yield replace(claim, measured=said)
         for name, table, words in (
             ("interventional", found.closer, f"as {CUT} does than one with {POLICIES[0]} BN"),
             ("causal", found.causal, f"as {CUT} does than as P(Y | X)"),
@@ -67,6 +68,19 @@ def _errors(found: Structural, scenario: str) -> str:
         if one is not None and one.interval is not None:
             said.append(f"{100 * one.interval.mean:.1f} % with {BN[policy]}")
     return f"{', '.join(said)} BN"
+
+
+def _range(found: Structural, scenario: str) -> str:
+    """The same difference over all strengths, since the strongest alone is judged."""
+    means = found.gains_by_strength(scenario)
+    if len(means) < 2:
+        return ""
+    low, high = (f"{100 * f(means.values()):+.1f}".replace("-", "−") for f in (min, max))
+    said = f"; over strengths {min(means):g} to {max(means):g} from {low} to {high} points"
+    worse = [f"{strength:g}" for strength, mean in means.items() if mean < 0]
+    if 0 < len(worse) < len(means):
+        said += f", client-specific BN erring more at {', '.join(worse)}"
+    return f"{said} (not judged)"
 
 
 def _distance(found: Compared, identity: str, words: str) -> Claim:

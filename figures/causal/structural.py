@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from scipy import stats
 
-from figures.experiments.cells import Cell, cells
+from figures.experiments.cells import Cell, cells, difference
 from figures.experiments.comparisons import Compared, compare
 from figures.experiments.measures import POLICIES, SAMPLES
 from figures.selection import of
@@ -80,6 +80,20 @@ class Structural:
     def error(self, scenario: str, policy: str) -> Cell | None:
         """A policy's error where the scenario's networks are compared."""
         return self.errors.get(_key(scenario, policy, self.where.get(scenario)))
+
+    def gains_by_strength(self, scenario: str) -> dict[float, float]:
+        """Strength -> mean error of aggregated minus client-specific BN, served as in `where`."""
+        at = self.where.get(scenario)
+        if at is None:
+            return {}
+        found: dict[float, float] = {}
+        strengths = {key[2] for key in self.errors if key[0] == scenario}
+        for strength in sorted(strengths - {None}):
+            first, second = _two(self.errors, scenario, Where(strength, at.samples))
+            one = difference(first, second) if first and second else None
+            if one is not None:
+                found[strength] = one.mean
+        return found
 
     def distance(self, scenario: str, policy: str, answer: str) -> Cell | None:
         """The same of the distance to an answer."""
