@@ -25,7 +25,7 @@ from figures.generalization.names import (
 )
 from figures.generalization.planned import Cells, sides
 from figures.generalization.points import Ranks, points, ranks
-from figures.generalization.terms import mixtures, summed, terms
+from figures.generalization.terms import mixtures, stated, summed, terms
 from figures.selection import of
 from figures.statistics import RankCorrelation
 
@@ -108,7 +108,7 @@ def summarise(rows: pl.DataFrame, manifests: Mapping[str, Mapping[str, Any]]) ->
     """Summarise the records of the section."""
     known = runs(manifests)
     behind = of(known, study="divergence")
-    frame = of(joined(rows, manifests), study="divergence", status="complete")
+    frame = stated(of(joined(rows, manifests), study="divergence", status="complete"))
     clients = behind["held_out"].unique(maintain_order=True).to_list()
     columns = [*map(column_of, clients), MEAN]
     layers = layer_order(of(frame, metric="divergence")["split"].drop_nulls())

@@ -8,7 +8,7 @@ from figures.experiments.cells import NONE, Cell
 from figures.experiments.names import client_titles
 from figures.experiments.product import Table
 from figures.experiments.wide import WIDEST, column_of, left_out
-from figures.generalization.names import AVERAGED, CAPACITIES, SERVED, STATEMENTS, TERMS
+from figures.generalization.names import AVERAGED, CAPACITIES, SERVED, STATEMENTS, TERMS, TOTAL
 from figures.generalization.summary import Summary
 from figures.tables import Layout, number, with_interval
 
@@ -78,7 +78,8 @@ def _terms(summary: Summary) -> Table:
         "Terms of (16) and (18): means over seeds of the ends that hold each term in one seed "
         "(the means themselves have no such guarantee), ≥ where it is known from below only, so "
         "that the sum is a diagnostic, not a bound; ≤: capacities (of the divergence, of the "
-        "risk), by an upper bound of the VC dimension. (18) as printed leaves the divergence "
+        "risk), by an upper bound of the VC dimension, so that the total is at least the sum "
+        "without them. (18) as printed leaves the divergence "
         "out. The risk of the whitened row is that of the same network, not retrained. External "
         "risk: Gibbs risk of the local models' averaged predictions on the test images of the "
         "client held out, the J_u(f_u) of the bound. External error: 0-1 error of the network "
@@ -97,6 +98,8 @@ def _ends(row: dict[str, Any]) -> str:
         return LEFT_OUT
     if row["split"] in CAPACITIES:
         return f"{'≤ ' * (row['drawn'] > 0)}{number(row['drawn'])}"
+    if row["split"] == TOTAL and lower is None:
+        return NONE if upper is None else f"≤ {number(upper)}"
     if upper is None or lower is None:
         return f"≥ {number(value if lower is None else lower)}"
     low, high = number(lower), number(upper)

@@ -2,10 +2,53 @@
 
 import polars as pl
 
-from figures.generalization.names import CAPACITIES, IDEAL, READINGS, RISKS, STATEMENTS, TERMS
+from figures.generalization.names import (
+    CAPACITIES,
+    IDEAL,
+    READINGS,
+    RISKS,
+    STATEMENTS,
+    TERMS,
+    TOTAL,
+)
 from figures.selection import of
 
 _KEY = ("run", "bn_policy", "seed", "held_out", "variant")
+
+
+WITHOUT = ", without the capacities, which are known from above alone"
+"""What is said of a total."""
+
+
+def stated(frame: pl.DataFrame) -> pl.DataFrame:
+    """The records, with capacities and totals stated as what is known of them.
+
+    Capacities rest on an upper bound of the VC dimension: they have no lower end, unless they are
+    0, and their value is the upper one. The lower end of a total is then the sum of the other
+    terms' lower ends; none where one of these is missing.
+    """
+    name, key = pl.col("split"), ["run", "variant"]
+    term = pl.col("metric") == "term"
+    above = term & name.is_in(CAPACITIES) & (pl.col("upper") > 0)
+    sums = (
+        frame.filter(term & name.is_in(RISKS))
+        .group_by(key)
+        .agg(pl.col("lower").sum().alias("sum"), pl.col("lower").count().alias("known"))
+        .with_columns(pl.when(pl.col("known") == len(RISKS)).then(pl.col("sum")).alias("sum"))
+    )
+    total = term & (name == TOTAL)
+    lower = pl.when(above).then(None).when(total).then(pl.col("sum")).otherwise(pl.col("lower"))
+    ends = pl.coalesce("upper", pl.when(total).then(pl.col("sum")))
+    open_above = total & pl.col("upper").is_null()
+    return (
+        frame.join(sums, on=key, how="left", maintain_order="left")
+        .with_columns(
+            lower.alias("lower"),
+            pl.when(above | total).then(ends).otherwise(pl.col("value")).alias("value"),
+            pl.when(open_above).then(pl.col("note") + WITHOUT).otherwise("note").alias("note"),
+        )
+        .drop("sum", "known")
+    )
 
 
 def drawn() -> pl.Expr:

@@ -72,6 +72,45 @@ def test_a_capacity_is_shown_at_its_upper_end():
     assert table(summary, "terms").shown["capacity of the divergence"].to_list() == ["≤ 200"]
 
 
+def totals(upper, half=(0.4, 0.4, None)):
+    values = {
+        "empirical risk": 0.1,
+        "half the divergence": 0.4,
+        "ideal joint error": (0.2, 0.0, 0.3),
+        "capacity of the divergence": 300.0,
+        "capacity of the risk": 0.0,
+    }
+    rows = statement("mnist-m", "16", values)
+    of_split = {row["split"]: row for row in rows if "split" in row}
+    of_split["half the divergence"] |= dict(zip(("value", "lower", "upper"), half, strict=True))
+    of_split["total"] |= {"value": 300.5, "lower": 300.5, "upper": upper, "note": "sum"}
+    run(records := Records(), "aggregated", 0, rows)
+    return made(records)
+
+
+@pytest.mark.parametrize(
+    ("upper", "half", "ends", "shown"),
+    [
+        # 0.1 + 0.4 + 0: what the VC dimension bounds from above adds nothing for sure.
+        (None, (0.4, 0.4, None), (0.5, 0.5, None), "≥ 0.500"),
+        (300.8, (0.4, 0.4, 0.4), (300.8, 0.5, 300.8), "0.500 to 301"),
+        (300.8, (0.4, None, 0.4), (300.8, None, 300.8), "≤ 301"),
+        (None, (0.4, None, None), (None, None, None), "–"),
+    ],
+)
+def test_a_total_is_at_least_the_sum_without_capacities(upper, half, ends, shown):
+    summary = totals(upper, half)
+    for frame in (summary.terms, summary.whole["terms"]):
+        rows = {row["split"]: row for row in frame.iter_rows(named=True) if row["split"]}
+        found = rows["total"]
+        assert (found["value"], found["lower"], found["upper"]) == pytest.approx(ends)
+        assert found["note"].startswith("sum, without the capacities" if not upper else "sum")
+        capacity, none = rows["capacity of the divergence"], rows["capacity of the risk"]
+        assert (capacity["value"], capacity["lower"], capacity["upper"]) == (300.0, None, 300.0)
+        assert (none["lower"], none["upper"]) == (0.0, 0.0)
+    assert table(summary, "terms").shown["total"].to_list() == [shown]
+
+
 def test_the_risk_at_home_is_held_against_the_same_risk_outside():
     records = Records()
     for seed in range(3):
