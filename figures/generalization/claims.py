@@ -61,8 +61,8 @@ def _terms(summary: Summary) -> Iterator[Claim]:
             "With the bound of the VC dimension that is known, the capacities exceed 1, so that "
             "(16) and (18) say nothing of J_u ≤ 1; with the dimension itself they may be smaller",
             BOUND,
-            f"{above} of {sums.len()} sums of capacities, known from above alone, exceed 1; their "
-            f"upper ends are {between(span(sums))}",
+            f"{above} of {sums.len()} sums of the capacities' upper ends exceed 1; they are "
+            f"{between(span(sums))}",
             span(sums),
             # An upper bound certifies nothing of the capacity itself.
             "consistent" if above == sums.len() else "inconclusive",

@@ -98,7 +98,8 @@ def _per_unit(draws: pl.DataFrame, setting: str) -> Iterator[Claim]:
         "equal",
         LAWS,
         f"d_HΔH certified above 0 in {int(left.sum())} of {rows.height} cases with κ > 1; at κ = "
-        f"{largest['parameter'][0]:g} mean {number(largest['value'].mean())}, {between(ends)}",
+        f"{largest['parameter'][0]:g} mean {number(largest['value'].mean())}, range "
+        f"{between(ends)}",
         ends,
         "certified" if left.all() else "consistent",
         RESIDUAL,
@@ -113,7 +114,7 @@ def _per_unit(draws: pl.DataFrame, setting: str) -> Iterator[Claim]:
             f"differ in their axes{kind}",
             LAWS,
             f"d_HΔH certified above that of the raw inputs in {adds} of {both.height} cases with "
-            f"κ > 1; {between(ratio)} times as much",
+            f"κ > 1; ratio of the two: {between(ratio)}",
             ratio,
             "certified",
             RESIDUAL,

@@ -16,6 +16,7 @@ from written_files import in_order
 
 from figures.generalization import content, present, summarise
 from figures.generalization.draw_layers import layer_marks
+from figures.generalization.names import between
 
 
 def made(records):
@@ -150,3 +151,13 @@ def test_gaussian_clients_alone_make_a_section(tmp_path, coarse):
         "gaussian.whitened-zero",
         "gaussian.per-unit-residual",
     }
+
+
+def test_what_is_measured_is_told_to_its_end():
+    """Readers of claims.json see a range in words, where no difference is judged."""
+    found = {claim.id: claim for claim in content(summarise(*everything().both)).claims}
+    told = [name for name in found if name.startswith(("eq15.", "gaussian.per-unit-"))]
+    told = [name for name in [*told, "terms.vacuous"] if found[name].interval is not None]
+    assert len(told) >= 5
+    for name in told:
+        assert found[name].measured.endswith(between(found[name].interval)), name
