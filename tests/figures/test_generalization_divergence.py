@@ -175,6 +175,17 @@ def test_what_known_statistics_leave_is_held_against_estimation_alone(variant, i
     assert "one Gaussian law" in content(summary).drawings["layers"].caption
 
 
+def test_the_figure_of_pairs_is_announced_only_where_there_is_one():
+    pairs = distances({"mnist": 0.9}, "whitened", metric="pair_divergence")
+    for more in ([], pairs):
+        rows = distances({"mnist": 0.5}, "whitened") + more
+        rows += distances({"mnist": 0.2}, "whitened", metric="divergence_floor")
+        run(records := Records(), "client_specific", 0, rows)
+        drawings = content(made(records)).drawings
+        assert ("last_layer" in drawings) == bool(more)
+        assert ("the next figure" in drawings["layers"].caption) == bool(more)
+
+
 def test_full_whitening_is_held_against_the_diagonal_one_by_pairs():
     """Half-spaces may see nothing of correlations; then pairs alone decide."""
     records = Records()
