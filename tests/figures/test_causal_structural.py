@@ -164,6 +164,25 @@ def test_a_claim_that_the_records_contradict_says_so():
     assert claim.measured.startswith(said)
 
 
+def test_a_gain_is_also_told_at_the_strengths_that_are_not_judged():
+    records = Records()
+    for seed in range(3):
+        for strength, aggregated in ((1.0, 0.1), (2.0, 0.4)):
+            for policy, error, n in (
+                ("aggregated", aggregated, None),
+                ("client_specific", 0.2, 32),
+            ):
+                config = {"study": "structural_training", "scenario": "shift", "seed": seed}
+                config |= {"strength": strength, "bn_policy": policy}
+                at = {"variant": policy, "split": "shift", "parameter": strength, "samples": n}
+                value = error + 0.001 * seed * (n is None)
+                records.add(config, [{"metric": "risk", "value": value, **at}])
+    claim = claims(records)["structural.shift.client-specific"]
+    assert claim.verdict == "supported" and "strength 2: " in claim.claim
+    said = "; over strengths 1 to 2 from −9.9 to +20.1 points, client-specific BN erring more at 1"
+    assert said in claim.measured
+
+
 def test_a_training_that_diverged_is_named_and_left_out():
     records = nets("confounded", 2)
     trained(records, "confounded", "aggregated", 2, diverged=5)
