@@ -11,7 +11,7 @@ from figures.causal.skew import WAYS, Skew
 from figures.experiments.cells import difference
 from figures.experiments.comparisons import difference_mark, mark
 from figures.experiments.dot_panels import hollow_marks, limited
-from figures.style import DOUBLE, INK, Look, legend_below, panels
+from figures.style import DOUBLE, INK, Look, legend_below, letter, panels
 
 LOOKS = {
     "adapted": Look("statistics of the skewed stream", "#d55e00", "-", "o"),
@@ -51,6 +51,7 @@ def label_shift(found: Skew, titles: dict[str, str]) -> Figure:
                 bottom.set_ylabel("harm (points)")
             tops.append(top)
             bottoms.append(bottom)
+    letter(sorted([*tops, *bottoms], key=figure.axes.index))
     _same_limits(bottoms)
     for ax in (*tops, *bottoms):
         _ratios(ax, found.ratios)

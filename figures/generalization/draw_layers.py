@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from figures.experiments.measures import POLICIES
 from figures.experiments.wide import WIDEST, column_of
-from figures.generalization.marks import FLOORS, WIDE, look_of, marks, points
+from figures.generalization.marks import FLOORS, SEEN, WIDE, look_of, marks, points
 from figures.generalization.names import FEATURES, INPUT, layer_tick
 from figures.generalization.summary import Summary
 from figures.style import INK, legend_below, letter, look, panels
@@ -93,7 +93,9 @@ def by_batches(table: pl.DataFrame, titles: Mapping[str, str]) -> Figure:
         for name, more in MOVING.items():
             part = moving.filter(panel=column, series=name).drop_nulls("mean").sort("place")
             if part.height:
-                points(ax, part, look_of(name), part["place"], more)
+                # The client held out is normalised by the test batches here.
+                style = SEEN if name == "per_unit" else look_of(name)
+                points(ax, part, style, part["place"], more)
         ax.set_xscale("log")
         ax.set_xlim(numbers[0] / 1.25, numbers[-1] * 1.25)
         ax.xaxis.set_major_locator(FixedLocator(numbers))

@@ -38,6 +38,7 @@ MARKS: dict[str, dict[str, Any]] = {
 ASIDE = {"error": -0.22, "risk": 0.0}
 """So that neither mark hides the other."""
 LABELS = {"risk": "external risk, $J_u(f_u)$", "error": "0-1 error of the served network"}
+WHISKER = "interval of the sum, over seeds"
 BELOW, ABOVE = "////", "...."
 EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
 PITCH = 0.165
@@ -211,4 +212,6 @@ def _legend(table: pl.DataFrame) -> Sequence[Any]:
     for name, words in LABELS.items():
         keywords: dict[str, Any] = look("measured").points(label=False) | MARKS[name]
         found.append(Line2D([], [], **keywords, label=words))
+    if table["end_lower"].count():
+        found.append(Line2D([], [], color=MUTED, linewidth=0.9, label=WHISKER))
     return found

@@ -13,6 +13,7 @@ from figures.style import Look, look
 
 DEPLOYED = replace(look("client_specific"), label="client-specific BN, as deployed")
 FRESH = Look("per-unit BN, statistics of training images", "#882255", (0, (3, 1)), "D")
+SEEN = replace(FRESH, label="per-unit BN, seen clients by statistics of training images")
 FLOORS = {
     "per_unit": Look("one Gaussian law, per-unit BN", FRESH.colour, (0, (1, 2)), "_"),
     "whitened": replace(look("whitened"), label="one Gaussian law, whitened", marker="_"),

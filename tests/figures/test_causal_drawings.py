@@ -113,8 +113,10 @@ def test_harm_has_one_scale_and_shows_zero(summary):
     titles = {c: t for c, t in column_titles(summary.skew).items() if c != "mean"}
     figure = label_shift(summary.skew, titles)
     top = figure.axes[:4]
-    assert [ax.get_title(loc="left") for ax in top] == list(titles.values())
+    heads = [f"({k}) {title}" for k, title in zip("abcd", titles.values(), strict=True)]
+    assert [ax.get_title(loc="left") for ax in top] == heads
     bottom = figure.axes[4:8]
+    assert [ax.get_title(loc="left") for ax in bottom] == ["(e)", "(f)", "(g)", "(h)"]
     assert len({ax.get_ylim() for ax in bottom}) == 1 and bottom[0].get_ylim()[0] <= 0
     (harm,) = [ln for ln in bottom[0].lines if ln.get_marker() == "D"]
     decades = np.log10([1, 2, 5, 10, 20, 50])

@@ -169,6 +169,8 @@ def test_bars_of_terms_stand_one_behind_another():
         assert (bar.get_x(), bar.get_width()) == pytest.approx((start, width[name]))
         start += width[name]
     assert first[0]["end"] == pytest.approx(start)
+    (legend,) = figure.legends
+    assert "interval of the sum, over seeds" in [t.get_text() for t in legend.get_texts()]
     hatches = {
         name: {bar.get_hatch() for bar in rectangles(left, COLOURS[name])} for name in COLOURS
     }
