@@ -115,7 +115,19 @@ def _label_shift(skew: Skew) -> str:
         "alike; the server. All are scored on the same skewed images. Below, the harm: balanced "
         "minus skewed, paired by seed, one scale for all. Lines: "
         f"{means(counts(drawn), 'bars and bands')}{hollow(drawn)}. "
-        f"Accuracies {WITHIN}.{what_diverged(lost)}{more}"
+        f"Accuracies {WITHIN}.{_families(skew)}{what_diverged(lost)}{more}"
+    )
+
+
+def _families(skew: Skew) -> str:
+    """Over what p-values of the harm are corrected, in claims and in the table."""
+    if len(skew.worst) == len(skew.harms):
+        return ""
+    number = len(skew.worst)
+    of_claims = f"{number} differences" if number > 1 else "one difference"
+    return (
+        f" Holm's correction of the harm: claims over the {of_claims} at ratio "
+        f"{skew.ratios[-1]:g}, the table over all {len(skew.harms)}."
     )
 
 

@@ -81,6 +81,18 @@ def test_the_table_of_harms_is_in_points_with_its_family():
     assert row[3] == "3" and row[5] == "supported"
 
 
+def test_harms_have_two_families_and_both_places_say_which():
+    records = Records()
+    for seed in range(3):
+        skewed(records, "mnist", seed, ratios=(1, 10, 50))
+    shown = content(made(records))
+    (harms,) = [t for t in shown.tables if t.name == "label_shift_harm"]
+    assert "these 2 differences. The claims are a family of their own" in harms.layout.caption
+    assert "the one at ratio 50" in harms.layout.caption
+    caption = shown.drawings["label_shift"].caption
+    assert "claims over the one difference at ratio 50, the table over all 2." in caption
+
+
 def test_a_stream_of_a_training_that_diverged_is_named():
     records = skewed(Records(), "mnist", 0)
     skewed(records, "mnist", 1, diverged=9)
