@@ -246,14 +246,14 @@ SECTIONS = {
     "generalization": experiment(
         "generalization",
         "Eqs. (13)-(18) term by term: does client-specific BN remove the divergence?",
-        (1, 12, 600),
+        (1, 8, 600),
         "folds",
         planner=plan_joint,
     ),
     "causal": experiment(
         "causal",
         "Proposition III.10 step by step; Eq. (20), do(S), and networks in a structural model",
-        (1, 8, 300),
+        (1, 3, 300),
         "folds",
         planner=plan_joint,
     ),
