@@ -1,10 +1,11 @@
 """Whether to tell a user that clients differ in their classes, cheap where they do not."""
 
+import math
+
 import numpy as np
-import torch
 
 from empirical.data.client import Client
-from empirical.label_shift import LARGE, label_shift
+from empirical.label_shift import LARGE, chi_square, class_shares, label_shift, variation
 
 
 def label_advice(clients: list[Client]) -> str | None:
@@ -16,15 +17,10 @@ def label_advice(clients: list[Client]) -> str | None:
     """
     if len(clients) < 2 or len({client.name for client in clients}) < len(clients):
         return None
-    known = max(client.train.classes for client in clients)
-    labels = [torch.cat([client.train.labels, client.test.labels]) for client in clients]
-    table = np.stack([torch.bincount(part, minlength=known).numpy() for part in labels])
-    table = table[:, table.sum(0) > 0]
-    shares, whole = table / table.sum(1, keepdims=True), table.sum(0) / table.sum()
-    if 0.5 * np.abs(shares - whole).sum(1).max() <= LARGE:
+    table, shares, whole = class_shares(clients)
+    if max(variation(share, whole) for share in shares) <= LARGE:
         return None
-    expected = np.outer(table.sum(1), whole)
     free = (len(table) - 1) * (table.shape[1] - 1)
-    if ((table - expected) ** 2 / expected).sum() < free + 3 * np.sqrt(2 * free):
+    if chi_square(table, np.outer(table.sum(1), whole)) < free + 3 * math.sqrt(2 * free):
         return None
     return label_shift(clients).sentence

@@ -84,13 +84,10 @@ def label_shift(clients: Iterable[Client], seed: int | np.integer = 0) -> LabelS
         raise ValueError(f"{given} cannot differ in classes: give two or more")
     if len(set(names)) < len(names):
         raise ValueError("two clients have one name: give each its own")
-    known = max(client.train.classes for client in members)
-    table = np.stack([_counts(client, known) for client in members])
-    table = table[:, table.sum(0) > 0]
-    shares, whole = table / table.sum(1, keepdims=True), table.sum(0) / table.sum()
-    distances = {n: _variation(share, whole) for n, share in zip(names, shares, strict=True)}
+    table, shares, whole = class_shares(members)
+    distances = {n: variation(share, whole) for n, share in zip(names, shares, strict=True)}
     pairs = {
-        (names[i], names[j]): _variation(shares[i], shares[j])
+        (names[i], names[j]): variation(shares[i], shares[j])
         for i, j in combinations(range(len(names)), 2)
     }
     pair = max(pairs, key=lambda both: pairs[both])
@@ -206,12 +203,17 @@ def _rounded(size: int, shares: np.ndarray) -> Int64[np.ndarray, " k"]:
     return whole
 
 
-def _counts(client: Client, known: int) -> Int64[np.ndarray, " classes"]:
-    labels = torch.cat([client.train.labels, client.test.labels])
-    return torch.bincount(labels, minlength=known).numpy()
+def class_shares(members: list[Client]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Clients by classes that occur: counts, each client's shares, and the federation's (K,)."""
+    known = max(client.train.classes for client in members)
+    labels = [torch.cat([client.train.labels, client.test.labels]) for client in members]
+    table = np.stack([torch.bincount(part, minlength=known).numpy() for part in labels])
+    table = table[:, table.sum(0) > 0]
+    return table, table / table.sum(1, keepdims=True), table.sum(0) / table.sum()
 
 
-def _variation(p: np.ndarray, q: np.ndarray) -> float:
+def variation(p: np.ndarray, q: np.ndarray) -> float:
+    """Total variation between two shares."""
     return 0.5 * float(np.abs(p - q).sum())
 
 
@@ -219,14 +221,14 @@ def _homogeneity(table: np.ndarray, seed: int) -> tuple[float, float, str]:
     """χ², its p-value, and how that was got."""
     rows, columns = table.sum(1), table.sum(0)
     expected = np.outer(rows, columns) / table.sum()
-    observed = float(_chi_square(table, expected))
+    observed = float(chi_square(table, expected))
     if len(columns) == 1:
         return 0.0, 1.0, "χ²"
     if expected.min() >= _FEW:
         half = 0.5 * (len(rows) - 1) * (len(columns) - 1)
         tail = torch.special.gammaincc(*torch.tensor([half, 0.5 * observed], dtype=torch.float64))
         return observed, float(tail), "χ²"
-    drawn = _chi_square(_tables(rows, columns, seed), expected)
+    drawn = chi_square(_tables(rows, columns, seed), expected)
     # Equal tables may differ in the last bits of their sums.
     as_large = int((drawn >= observed * (1 - 1e-9)).sum())
     return observed, (1 + as_large) / (1 + _DRAWS), "permutation"
@@ -247,7 +249,8 @@ def _tables(rows: np.ndarray, columns: np.ndarray, seed: int) -> Int64[np.ndarra
     return tables
 
 
-def _chi_square(tables: np.ndarray, expected: np.ndarray) -> np.ndarray:
+def chi_square(tables: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Pearson's χ² of one table, or of each of several."""
     return np.asarray(((tables - expected) ** 2 / expected).sum((-2, -1)))
 
 

@@ -1,11 +1,5 @@
 """The section `analysis`: what the advantage of client-specific BN depends on."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import polars as pl
-
 from figures.analysis.captions import CAPTIONS, caption
 from figures.analysis.claims import judge
 from figures.analysis.draw_choice import choice_marks, choices
@@ -18,7 +12,7 @@ from figures.analysis.summary import Summary, summarise
 from figures.analysis.sweeps import Sweep
 from figures.experiments.measures import SAMPLES, TAU
 from figures.experiments.names import client_titles
-from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.product import Content, Drawing, presenter
 from figures.experiments.wide import MEAN, WIDEST, column_of
 
 __all__ = ["Summary", "content", "present", "summarise"]
@@ -38,20 +32,13 @@ LABELS = {
 STREAMS = {"sorted": "sorted by class", "drifting": "drifting"}
 
 
-def present(
-    rows: pl.DataFrame,
-    manifests: Mapping[str, Mapping[str, Any]],
-    folder: Path,
-    options: Mapping[str, Any],
-) -> Product:
-    """Summarise, judge, draw and report; write everything under `folder`."""
-    return publish(content(summarise(rows, manifests)), manifests, folder, options)
-
-
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
     claims, found = list(judge(summary)), drawings(summary)
     return Content("Analysis", LEAD, claims, found, list(tables(summary)), notes=summary.diverged)
+
+
+present = presenter(summarise, content)
 
 
 def drawings(summary: Summary) -> dict[str, Drawing]:

@@ -1,10 +1,6 @@
 """The section `causal`: Fig. 2's graphs, Proposition III.10, a structural model, label shift."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from figures.causal.captions import HEADINGS, caption
 from figures.causal.claims import PROVEN, judge
@@ -16,7 +12,7 @@ from figures.causal.draw_structural import answers, batch_sizes
 from figures.causal.layouts import column_titles, tables
 from figures.causal.summary import Summary, summarise
 from figures.experiments.measures import POLICIES
-from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.product import Content, Drawing, presenter
 from figures.experiments.wide import MEAN, WIDEST
 
 __all__ = ["Summary", "content", "present", "summarise"]
@@ -30,16 +26,6 @@ LEAD = (
 )
 
 
-def present(
-    rows: pl.DataFrame,
-    manifests: Mapping[str, Mapping[str, Any]],
-    folder: Path,
-    options: Mapping[str, Any],
-) -> Product:
-    """Summarise, judge, draw and report; write everything under `folder`."""
-    return publish(content(summarise(rows, manifests)), manifests, folder, options)
-
-
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
     return Content(
@@ -51,6 +37,9 @@ def content(summary: Summary) -> Content:
         notes=summary.diverged,
         proven=PROVEN,
     )
+
+
+present = presenter(summarise, content)
 
 
 def drawings(summary: Summary) -> dict[str, Drawing]:

@@ -115,6 +115,19 @@ def publish(
     return Product(claims, drawn, page, not bad, files)
 
 
+def presenter(
+    summarise: Callable[[pl.DataFrame, Manifests], Any], content: Callable[[Any], Content]
+) -> Callable[[pl.DataFrame, Manifests, Path, Mapping[str, Any]], Product]:
+    """Make a section's `present`: summarise, judge, draw and report, all under a folder."""
+
+    def present(
+        rows: pl.DataFrame, manifests: Manifests, folder: Path, options: Mapping[str, Any]
+    ) -> Product:
+        return publish(content(summarise(rows, manifests)), manifests, folder, options)
+
+    return present
+
+
 def _pictures(drawings: Mapping[str, Drawing], folder: Path) -> list[Picture]:
     pictures = []
     with style.context():

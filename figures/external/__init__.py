@@ -1,15 +1,11 @@
 """The section `external`: clients outside the federation, how they are served, what harms them."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import polars as pl
 
 from figures.experiments.comparisons import differences_of
 from figures.experiments.measures import POLICIES, SERVED
 from figures.experiments.names import client_looks, paired_labels, run_label
-from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.product import Content, Drawing, presenter
 from figures.experiments.wide import MEAN, WIDEST, column_of
 from figures.experiments.words import WITHIN, counts, equal, hollow, means, what_diverged
 from figures.external.claims import judge
@@ -29,20 +25,13 @@ LEAD = (
 PER_FEDAVG = " † Per-FedAvg serves its un-adapted meta-model."
 
 
-def present(
-    rows: pl.DataFrame,
-    manifests: Mapping[str, Mapping[str, Any]],
-    folder: Path,
-    options: Mapping[str, Any],
-) -> Product:
-    """Summarise, judge, draw and report; write everything under `folder`."""
-    return publish(content(summarise(rows, manifests)), manifests, folder, options)
-
-
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
     claims, found = list(judge(summary)), drawings(summary)
     return Content("External", LEAD, claims, found, tables(summary), notes=summary.diverged)
+
+
+present = presenter(summarise, content)
 
 
 def drawings(summary: Summary) -> dict[str, Drawing]:

@@ -1,13 +1,7 @@
 """The section `generalization`: the bounds term by term, and what client-specific BN cuts."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import polars as pl
-
 from figures.experiments.names import client_looks, client_titles
-from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.product import Content, Drawing, presenter
 from figures.experiments.wide import WIDEST
 from figures.generalization import captions
 from figures.generalization.claims import judge
@@ -45,16 +39,6 @@ LEAD = (
 )
 
 
-def present(
-    rows: pl.DataFrame,
-    manifests: Mapping[str, Mapping[str, Any]],
-    folder: Path,
-    options: Mapping[str, Any],
-) -> Product:
-    """Summarise, judge, draw and report; write everything under `folder`."""
-    return publish(content(summarise(rows, manifests)), manifests, folder, options)
-
-
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
     gaussian = summary.gaussian
@@ -70,6 +54,9 @@ def content(summary: Summary) -> Content:
         notes=summary.diverged,
         proven=PROVEN,
     )
+
+
+present = presenter(summarise, content)
 
 
 def drawings(summary: Summary) -> dict[str, Drawing]:

@@ -1,14 +1,8 @@
 """The section `internal`: accuracy of every client in the federation, by method and BN policy."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import polars as pl
-
 from figures.experiments.measures import POLICIES
 from figures.experiments.names import STEP, paired_labels, run_label
-from figures.experiments.product import Content, Drawing, Product, publish
+from figures.experiments.product import Content, Drawing, presenter
 from figures.experiments.wide import MEAN, WIDEST, WORST
 from figures.experiments.words import WITHIN, counts, hollow, means, what_diverged
 from figures.internal.claims import judge
@@ -25,16 +19,6 @@ LEAD = (
 )
 
 
-def present(
-    rows: pl.DataFrame,
-    manifests: Mapping[str, Mapping[str, Any]],
-    folder: Path,
-    options: Mapping[str, Any],
-) -> Product:
-    """Summarise, judge, draw and report; write everything under `folder`."""
-    return publish(content(summarise(rows, manifests)), manifests, folder, options)
-
-
 def content(summary: Summary) -> Content:
     """What the section says of the records."""
     table = accuracy_marks(summary)
@@ -49,6 +33,9 @@ def content(summary: Summary) -> Content:
         )
     claims = list(judge(summary))
     return Content("Internal", LEAD, claims, drawings, tables(summary), notes=summary.diverged)
+
+
+present = presenter(summarise, content)
 
 
 def _caption(summary: Summary) -> str:
